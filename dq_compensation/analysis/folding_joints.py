@@ -16,11 +16,12 @@ from itertools import pairwise
 import numpy as np
 
 from ..arrays import Float64s, Floats, Indices, Int32s
-from ..core.limb_joints import LimbJoints, SkinAtRest
+from ..core.limb_joints import LimbJoints
+from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import unit_or
-from .bone_axes import Quaternion, posed_matrices, twist
 from .joint_softness import parents_at_joints
 from .mirror_map import mirrored_bones
+from .posed_bones import Quaternion, posed_matrices, twist
 from .ranges_of_motion import LEAST_HINGE, LEAST_REST_BEND, ranges_of_motion, shared_pairs
 
 # How far limbs bend, degrees between them: knee, elbow, digit, and a joint that is none of these.

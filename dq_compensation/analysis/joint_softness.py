@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ..arrays import Float64s, Indices, Int32s
 from ..core.influences import Influences
-from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import Ancestry, JointStrengths
+from ..core.skin_at_rest import SkinAtRest
 
 # Changes of weights below this are none.
 _NO_CHANGE = 1e-7

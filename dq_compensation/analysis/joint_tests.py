@@ -12,12 +12,12 @@ from ..arrays import Booleans, Float64s, Floats, Indices, Integers
 from ..core.deform import Deformation, deform
 from ..core.dual_quaternion import matrices_from_quaternions
 from ..core.influences import Influences
-from ..core.limb_joints import SkinAtRest
 from ..core.measured_joints import MeasuredJoints
 from ..core.pose import Pose
+from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import extent, transformed_points
 from ..steps import part_of
-from .skin_crossings import CrossingSkin
+from .surface.skin_crossings import CrossingSkin
 
 Measure = Literal["EDGE", "CROSSINGS", "GAP"]
 """The longest edge, in its lengths at rest; pairs of triangles that cross; how far points that are

@@ -1,4 +1,10 @@
-"""Limbs by the skin that bones move, and joints where the hierarchy knows none."""
+"""Limbs by the skin that bones move, and joints where the hierarchy knows none.
+
+Finds where limbs run by the skin that bones move, where the tails of bones say nothing.
+
+The bones of glTF have no tails. Where bones have no parents either, as the hands of headsets, an
+importer cannot tell where they point.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +14,11 @@ import numpy as np
 
 from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import Influences
-from ..core.limb_joints import SkinAtRest
 from ..core.measured_joints import TINY
 from ..core.skeleton import Ancestry, Skeleton
+from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import dots, two_across, unit_or
 from .mirror_map import mirrored_bones
-
-# Finds where limbs run by the skin that bones move, where the tails of bones say nothing.
-#
-# The bones of glTF have no tails. Where bones have no parents either, as the hands of headsets, an
-# importer cannot tell where they point.
-
 
 # Cosine of the angle from a tail to the skin, 30 degrees: within it are four of five bones of a
 # character whose tails are at the ends of its limbs, and one of fifteen that point anywhere.
@@ -227,9 +227,6 @@ def _to_end_of_skin(skin: SkinAtRest, to_skin: Float64s) -> Float64s:
     return lengths[:, None] * along
 
 
-# Finds bones that are not parent and child although the mesh goes on from one to the other.
-
-
 # A bone counts on a vertex from this share on, as compensation does next to nothing below it; and
 # a pair from so many vertices on: a ring of a thin finger has no fewer.
 _SHARE, _VERTICES = 0.05, 10
@@ -389,9 +386,6 @@ def _without_cycles(skeleton: Skeleton, candidates: list[Gap]) -> list[Gap]:
             parents[candidate.child] = candidate.parent
             found.append(candidate)
     return sorted(found, key=lambda gap: gap.child)
-
-
-# Finds the joints that the mesh shows where the hierarchy knows none.
 
 
 # Skin goes around a limb: the widest sector about the joint, in radians, without any skin that the

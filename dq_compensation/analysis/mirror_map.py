@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Float64s, Floats, Indices, Integers
-from ..core.vectors import cell_keys, extent, nearest_within
+from ..core.nearest_points import cell_keys, nearest_within
+from ..core.vectors import extent
 
 # In parts of the skeleton's size: how far a bone may be from the mirror image of the other one.
 _BONES_APART = 1e-3

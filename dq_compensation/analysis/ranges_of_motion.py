@@ -10,7 +10,7 @@ from ..arrays import Float64s, Floats, Int32s, Integers
 from ..core.influences import Influences
 from ..core.skeleton import Skeleton
 from ..core.vectors import unit_or
-from .bone_axes import Quaternion, swing, twist
+from .posed_bones import Quaternion, swing, twist
 
 # How far joints bend, and bones twist to either side, at most: degrees.
 BEND, TWIST = 90.0, 60.0

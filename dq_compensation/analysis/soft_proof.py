@@ -16,16 +16,15 @@ import numpy as np
 
 from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import Influences
-from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import Ancestry, Skeleton
+from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import extent
 from ..steps import part_of
-from .bone_axes import Quaternion, swing, twist
 from .joint_softness import less_soft, parents_at_joints, softness_between
 from .joint_tests import MOST, Finding, JointTest, JointTests, Measure, Turn, Weights
 from .limbs import joined_skeleton, with_limbs
-from .mesh_graph import islands
 from .mirror_map import mirrored_bones
+from .posed_bones import Quaternion, swing, twist
 from .ranges_of_motion import (
     BACK,
     BEND,
@@ -35,8 +34,9 @@ from .ranges_of_motion import (
     ranges_of_motion,
     shared_pairs,
 )
-from .seams import SEAM_APART, pairs_in_one_place
-from .skin_crossings import CrossingSkin, Overlaps
+from .surface.rigid_pieces import islands
+from .surface.seams import SEAM_APART, pairs_in_one_place
+from .surface.skin_crossings import CrossingSkin, Overlaps
 
 # Shares of what a joint turns below which a vertex is on one side of the joint; changes of shares
 # that move no vertex visibly.

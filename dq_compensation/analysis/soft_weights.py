@@ -1,10 +1,17 @@
-"""Soft weights: weights that change over a part of the limb's radius, on its surface."""
+"""Soft weights: weights that change over a part of the limb's radius, on its surface.
+
+Weights that change over a part of the limb's radius: what delta mush does, done once.
+
+Wings, folds and rings come from weights that change too fast. Corrective Smooth mends the result
+of each frame; here the weights are diffused once, by a length that follows the thickness of the
+limb. Wide weights make dual quaternions bulge and linear blending collapse: that is compensated
+by `core.measured_joints`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,262 +19,10 @@ from numpy.typing import NDArray
 
 from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import WEAKEST_SHARE, Influences
-from ..core.limb_joints import SkinAtRest
-from ..core.skeleton import BoneKinds, Skeleton, bones_not_of, bones_of
-from ..core.vectors import cross, dots
-from .mesh_graph import MeshGraph, SmoothSystem, islands, points_of_vertices, smooth_values
+from .surface.mesh_graph import MeshGraph
+from .surface.skin_surface import SkinSurface
+from .surface.smooth_system import SmoothSystem
 
-# The surface that weights are diffused over: vertices in one place are one, quads have no side.
-
-
-# The largest cotangent that counts, of 11 degrees: needles would tie their ends together.
-_MOST_COTANGENT = 5.0
-# The least pull of an edge: of the diagonals of rectangles, which have none.
-_LEAST_PULL = 1e-3
-
-
-@dataclass(frozen=True, eq=False)
-class SkinSurface:
-    """A surface of n points.
-
-    Attributes:
-        point_of_vertex: shape (v,), the point that each vertex of the mesh belongs to.
-        vertices: shape (n,), one vertex of each point.
-        graph: edges pull by half the cotangents of the angles across them (Pinkall and Polthier
-            1993, Computing discrete minimal surfaces).
-        areas: shape (n,), a third of the triangles around; 0 for loose points.
-        area_vectors: shape (n, 3), the same with the directions of these triangles.
-        positions: shape (n, 3).
-    """
-
-    point_of_vertex: Indices
-    vertices: Indices
-    graph: MeshGraph
-    areas: Float64s
-    area_vectors: Float64s
-    positions: Float64s
-
-    @classmethod
-    def of(
-        cls,
-        positions: Floats,
-        influences: Influences,
-        face_starts: Integers,
-        corner_vertex: Integers,
-        points: Indices | None = None,
-    ) -> SkinSurface:
-        """The surface of a mesh, or of several, one behind the other.
-
-        A face counts by the triangles at its corners, each with the corners before and after it, as
-        much as they all together are as large as the face: both diagonals of a quad count alike, so
-        that left and right do.
-
-        Args:
-            positions: shape (v, 3).
-            face_starts: shape (f,), the first corner of each face.
-            corner_vertex: shape (c,).
-            points: shape (v,), the point of each vertex; None: `points_of_vertices`.
-        """
-        points = points_of_vertices(positions, influences) if points is None else points
-        vertices = np.unique(points, return_index=True)[1]
-        sizes = np.diff(np.append(face_starts, len(corner_vertex)))
-        face = np.repeat(np.arange(len(sizes)), sizes)
-        place = np.arange(len(corner_vertex)) - face_starts[face]
-        ends = [
-            points[corner_vertex[face_starts[face] + (place + step) % sizes[face]]]
-            for step in (-1, 0, 1)
-        ]
-        places = np.asarray(positions, np.float64)[vertices]
-        at = [places[each] for each in ends]
-        turns = 0.5 * cross(at[1] - at[0], at[2] - at[0])
-        areas = np.linalg.norm(turns, axis=1)
-        # Of the polygon: half the sum of the cross products of neighbouring corners.
-        swept = cross(at[1] - at[1][face_starts[face]], at[2] - at[1][face_starts[face]])
-        whole = np.stack([np.bincount(face, axis, len(sizes)) for axis in swept.T], axis=1)
-        whole = 0.5 * np.linalg.norm(whole, axis=1)
-        covered = np.bincount(face, areas, len(sizes))
-        shares = np.divide(whole, covered, out=np.zeros_like(whole), where=covered > 0.0)[face]
-        edges, pulls, of_points = [], [], np.zeros((len(vertices), 4))
-        parts = np.column_stack((turns, areas)) * shares[:, None] / 3.0
-        for corner in range(3):
-            one, other = (corner + 1) % 3, (corner + 2) % 3
-            cosines = dots(at[one] - at[corner], at[other] - at[corner])
-            # cot = (u . v) / |u x v|, of a triangle without area the largest one.
-            cotangents = cosines / np.maximum(2.0 * areas, 1e-30)
-            pulls.append(0.5 * shares * cotangents.clip(0.0, _MOST_COTANGENT))
-            edges.append(np.stack((ends[one], ends[other]), axis=1))
-            for column, part in enumerate(parts.T):
-                of_points[:, column] += np.bincount(ends[corner], part, len(vertices))
-        # Each edge once, with the sum of its pulls.
-        ordered = np.sort(np.concatenate(edges), axis=1).astype(np.int64)
-        count = max(len(vertices), 1)
-        keys, rows = np.unique(ordered[:, 0] * count + ordered[:, 1], return_inverse=True)
-        sums = np.bincount(rows.reshape(-1), np.concatenate(pulls), len(keys))
-        pairs = np.stack((keys // count, keys % count), axis=1)
-        apart = pairs[:, 0] != pairs[:, 1]
-        sums = np.maximum(sums[apart], _LEAST_PULL)
-        graph = MeshGraph.of(pairs[apart], sums, len(vertices))
-        return cls(points, vertices, graph, of_points[:, 3], of_points[:, :3], places)
-
-    @cached_property
-    def connected(self) -> Booleans:
-        """Shape (n,): the points that anything can be diffused to."""
-        return (self.areas > 0.0) & (self.graph.degrees > 0.0)
-
-    @cached_property
-    def pieces(self) -> Indices:
-        """Shape (n,), 0 to p - 1: the connected part that each point belongs to."""
-        near, count = self.graph.neighbours, len(self.vertices)
-        ranks, at = np.nonzero((near > np.arange(count)) & (near < count))
-        labels = islands(np.stack((at, near[ranks, at]), axis=1), count)
-        return np.unique(labels, return_inverse=True)[1].reshape(-1)
-
-    def diffused(self, values: Floats, lengths: Floats) -> Float64s:
-        """Values (n,) diffused by these lengths (n,), roughly; as they are where a length is 0.
-
-        One implicit step of heat (Desbrun et al. 1999): the values spread as e^(-distance / length)
-        does.
-        """
-        moved = np.flatnonzero((lengths > 0.0) & self.connected)
-        masses = self.masses(lengths)[moved]
-        result = np.array(values, np.float64)
-        result[moved] = smooth_values(self.graph, values, moved, masses, _ROUGHLY_STILL)
-        return result
-
-    def masses(self, lengths: Floats) -> Float64s:
-        """Shape (n,), how much values that are diffused by these lengths (n,) stay what they are.
-
-        0 where a length is 0: values there are not diffused.
-        """
-        squares = lengths**2
-        return np.divide(self.areas, squares, out=np.zeros_like(squares), where=squares > 0.0)
-
-
-# How thick limbs are where a vertex is, and the bones that are no limbs: features of a face.
-
-
-# A bone that branches off is no limb where all that hangs on it ends between these distances from
-# the axis of the limb that it hangs on, in radii: lips, lids and jaw of the human 1.2 to 1.8, its
-# breasts 1.4; its toes from 1.96 on, thumbs 2.5, heads and limbs more. Twist bones end within.
-_BENEATH_SKIN, _OUT_OF_SKIN = 0.8, 1.9
-# Stubby arms and thumbs end there, too. A limb has more than this share of the skin that it moves
-# for itself (limbs of the human 0.77 to 0.96, its face 0.05 to 0.61), and its skin is larger than
-# the opening in which it begins by this factor (2.9 to 15; jaws 2.4, breasts 1.2).
-_OWN, _OUT = 0.7, 2.6
-
-
-def ways_from_bones(points: Floats, skeleton: Skeleton, bones: Integers) -> Float64s:
-    """Shape (m, 3), to points (m, 3) from the lines from head to tail of bones (m,)."""
-    heads, ways = skeleton.heads[bones], (skeleton.tails - skeleton.heads)[bones]
-    away = points - heads
-    squares = np.maximum((ways * ways).sum(axis=1), 1e-30)
-    along = ((away * ways).sum(axis=1) / squares).clip(0.0, 1.0)
-    return away - along[:, None] * ways
-
-
-def distances_to_bones(points: Floats, skeleton: Skeleton, bones: Integers) -> Float64s:
-    """Shape (m,), the lengths of `ways_from_bones`."""
-    return np.linalg.norm(ways_from_bones(points, skeleton, bones), axis=1)
-
-
-def limb_radii(positions: Floats, influences: Influences, skeleton: Skeleton) -> Float64s:
-    """Shape (n,), the distance of each vertex from its bones, by their weights; 0 without any."""
-    radii = np.zeros(len(positions))
-    for rows, bones, weights in influences.slots():
-        radii[rows] += weights * distances_to_bones(positions[rows], skeleton, bones)
-    return radii
-
-
-def feature_bones(
-    positions: Floats,
-    areas: tuple[Floats, Floats],
-    influences: Influences,
-    skeleton: Skeleton,
-    sides: Integers | None = None,
-    kinds: BoneKinds = (),
-) -> Booleans:
-    """The bones that are closer to each other than the skin is thick: of a face, or muscles.
-
-    Args:
-        positions: shape (n, 3), armature space, at rest.
-        areas: of the skin, shape (n,), and their vectors, (n, 3), as `SkinSurface` has them.
-        sides, kinds: of `SkinAtRest`. Bones below a part of a face are parts of it, too, but for
-            what the user takes for something else.
-
-    Returns:
-        shape (B,).
-    """
-    count = skeleton.bone_count
-    parents = SkinAtRest(positions, influences, skeleton, sides=sides).parents_by_skin
-    skin, reached = np.zeros(count), np.zeros(count)
-    for rows, bones, weights in influences.slots():
-        amounts = weights * areas[0][rows]
-        apart = distances_to_bones(positions[rows], skeleton, bones)
-        skin += np.bincount(bones, amounts, count)
-        reached += np.bincount(bones, amounts * apart, count)
-    radii = reached / np.maximum(skin, 1e-30)
-    moves = skin > 0.0
-    branches = np.bincount(parents[moves & (parents >= 0)], minlength=count) > 1
-
-    # How far what hangs on each bone gets away from the limb that the bone hangs on.
-    farthest = np.zeros(count)
-    bones = limbs = np.flatnonzero(moves & (parents >= 0))
-    while len(bones):
-        for ends in (skeleton.heads, skeleton.tails):
-            apart = distances_to_bones(ends[bones], skeleton, parents[limbs])
-            np.maximum.at(farthest, limbs, apart)
-        limbs = parents[limbs]
-        going = parents[limbs] >= 0
-        bones, limbs = bones[going], limbs[going]
-    hangs = moves & (parents >= 0) & branches[parents]
-    ratios = farthest / np.maximum(radii[parents], 1e-30)
-    features = hangs & (ratios > _BENEATH_SKIN) & (ratios < _OUT_OF_SKIN)
-    for bone in np.flatnonzero(features).tolist():
-        features[bone] = not _sticks_out(_hanging_on(bone, parents), areas, influences)
-    features[bones_of(kinds, "FACE")] = True
-    hangs = parents >= 0
-    others = bones_not_of(kinds, "FACE")
-    hangs[others] = features[others] = False
-    while (more := hangs & features[parents] & ~features).any():
-        features |= more
-    return features & moves
-
-
-def _hanging_on(bone: int, parents: Integers) -> Booleans:
-    """Shape (B,): a bone and those that hang on it."""
-    found, above = np.arange(len(parents)) == bone, parents
-    while (going := above >= 0).any():
-        found |= going & (above == bone)
-        above = np.where(going, parents[above], -1)
-    return found
-
-
-def _sticks_out(bones: Booleans, areas: tuple[Floats, Floats], influences: Influences) -> bool:
-    """Whether bones, shape (B,), have skin of their own that leaves the body: a limb.
-
-    The vectors of its area add up to that of the opening in which it begins: a patch is as large as
-    its opening, half a ball twice.
-    """
-    chosen = bones[influences.bones]
-    rows = np.flatnonzero(chosen.any(axis=1))
-    # By einsum: the threads of BLAS wait for each other longer than this takes.
-    shares = np.einsum("nk,nk->n", influences.weights[rows], chosen[rows], dtype=np.float64)
-    parts = shares * areas[0][rows]
-    opening = np.linalg.norm(np.einsum("n,nk->k", shares, areas[1][rows]))
-    skin = parts.sum()
-    return bool(np.einsum("n,n", shares, parts) > _OWN * skin and skin > _OUT * opening)
-
-
-# Weights that change over a part of the limb's radius: what delta mush does, done once.
-#
-# Wings, folds and rings come from weights that change too fast. Corrective Smooth mends the result
-# of each frame; here the weights are diffused once, by a length that follows the thickness of the
-# limb. Wide weights make dual quaternions bulge and linear blending collapse: that is compensated
-# by `core.measured_joints`.
-
-
-# What counts as still of what only says where to soften and how far.
-_ROUGHLY_STILL = 1e-3
 # What is left of a weight where its bone cannot reach any more: those below `_LEAST_WEIGHT` fade.
 _LEAST_REACH = 2e-5
 # Parts of the surface that are solved in one step, of some 10 ms.
@@ -716,9 +471,6 @@ def _lengths(
     away = np.where(changes, 0.0, lengths)
     felt = surface.diffused(changes.astype(np.float64), away)
     return lengths * ((felt - _FELT) / (_FULLY_FELT - _FELT)).clip(0.0, 1.0)
-
-
-# Clothes: their weights change as those of the body below them do.
 
 
 # What the weights of a vertex change by, at least, to count.

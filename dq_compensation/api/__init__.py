@@ -37,26 +37,9 @@ from .baking import (
     export_plain,
     remove_bake,
 )
-from .characters import (
-    VERSION,
-    Agree,
-    BoneOfCharacter,
-    CharacterSettings,
-    SettingValues,
-    bones,
-    change_settings,
-    check,
-    disable,
-    disable_all,
-    enable,
-    fix,
-    ignore,
-    restore_weights,
-    settings,
-    skinned_meshes,
-    soften_weights,
-    take_bones_for,
-)
+from .bone_kinds import BoneOfCharacter, bones, take_bones_for
+from .characters import VERSION, disable, disable_all, enable, skinned_meshes
+from .checks import Agree, check, fix, ignore
 from .evaluating import (
     Evaluator,
     MotionPose,
@@ -67,6 +50,7 @@ from .evaluating import (
     motion_test,
 )
 from .measuring import Bend, CharacterReport, JointQuality, LeftOut, report
+from .settings import CharacterSettings, SettingValues, change_settings, settings
 from .shapes import (
     add_solved_shape,
     estimate_folds,
@@ -74,6 +58,7 @@ from .shapes import (
     solve_folds,
     solved_shapes,
 )
+from .weights import restore_weights, soften_weights
 
 __all__ = [
     "VERSION",

@@ -31,17 +31,16 @@ from ..ui_shared.arguments import (
     Objects,
     OnProgress,
     file_path,
-    interrupts_wait,
     mesh_objects,
     meshes_of,
     one_or_all,
     original,
     require_choice,
     require_number,
-    run_steps,
     selection_kept,
-    with_option_arguments,
 )
+from ..ui_shared.option_arguments import with_option_arguments
+from ..ui_shared.script_runs import interrupts_wait, run_steps
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,14 +23,15 @@ from ..core.vectors import extent, transformed_points
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness
 from ..modifier.base import base_for, is_blended_before_mixing, mixing_refusal
-from ..modifier.installation import evaluate_by_modifier
+from ..modifier.modifier_evaluator import evaluate_by_modifier
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import acting_soft_copy, step_of
 from ..scene.binding.numpy_evaluator import evaluate as evaluate_binding
 from ..scene.binding.numpy_evaluator import shape_key_values
-from ..scene.blender.armature import armature_of, object_to_armature
+from ..scene.binding.soft_copy import acting_soft_copy, step_of
+from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of, read_positions
+from ..scene.blender.placement import object_to_armature
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.scenes import frame_kept, frame_refusal
 from ..scene.blender.skinned_object import SkinnedObject
@@ -44,8 +45,8 @@ from ..ui_shared.arguments import (
     of_characters,
     require_choice,
     require_number,
-    require_progress,
 )
+from ..ui_shared.script_runs import require_progress
 from ..viewport.batches import deformed_object
 
 # What the matrices of a bendy bone's segments differ by while it is straight.

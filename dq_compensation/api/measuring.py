@@ -12,21 +12,21 @@ import numpy as np
 
 from ..analysis.joint_quality import JointBend, joint_bends
 from ..core.deform import deform
-from ..core.example_poses import limb_pieces
-from ..core.limb_joints import SkinAtRest
+from ..core.example_support import limb_pieces
 from ..core.measured_joints import MeasuredJoints, idle_joints
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
+from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import transformed_points
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness
-from ..modifier.attribute_names import ShapeCounts, kind_for
 from ..modifier.base import base_for
-from ..modifier.written_record import IDLE_REASONS
+from ..modifier.found_bones import IDLE_REASONS
+from ..modifier.tree_kind import ShapeCounts, kind_for
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import modifiers_read
+from ..scene.binding.modifiers_before import modifiers_read
 from ..scene.blender.animation_curves import drivers
-from ..scene.blender.armature import bone_side
+from ..scene.blender.bone_names import bone_side
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.scenes import object_millimetres
@@ -38,13 +38,11 @@ from ..ui_shared.arguments import (
     mesh_object,
     of_characters,
     require_number,
-    require_progress,
     several_names,
 )
+from ..ui_shared.script_runs import require_progress
 from ..wording import counted, listed
 from .characters import skinned_meshes
-
-# The joints that a report does not bend, and why.
 
 _PIECES = "pieces of an arm or a leg"
 _NO_JOINT = "they have no joint that moves skin"
@@ -110,8 +108,6 @@ def _length(pieces: set[int], skeleton: Skeleton) -> float:
     bones = sorted(pieces)
     return float(np.linalg.norm(skeleton.tails[bones] - skeleton.heads[bones[0]], axis=1).max())
 
-
-# The report of a character: how well its joints bend, and its slow parts.
 
 # As wide as the longest name of a method, and a space.
 _COLUMN = 27
@@ -236,8 +232,6 @@ def _shown(joint: JointQuality, bend: Bend) -> str:
     bulge, pinch = joint.percent(bend.bulge), joint.percent(bend.pinch)
     return f"+{bend.bulge:.1f} -{bend.pinch:.1f} ({bulge:.0f} {-pinch:.0f})"
 
-
-# Says what makes the posed frames of a character slow, in sentences.
 
 # Each mesh costs as much as some thousand vertices, whatever its size.
 _MANY_MESHES = 4

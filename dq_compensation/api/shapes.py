@@ -22,16 +22,15 @@ from ..session.character import characters_of
 from ..ui_shared.arguments import (
     OnProgress,
     chosen_depsgraph,
-    interrupts_wait,
     mesh_object,
     meshes_of,
     of_characters,
     one_or_all,
     original,
     require_choice,
-    run_steps,
     several_names,
 )
+from ..ui_shared.script_runs import interrupts_wait, run_steps
 
 
 def add_solved_shape(

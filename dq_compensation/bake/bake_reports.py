@@ -9,8 +9,8 @@ from weakref import ref
 import bpy
 
 from ..scene.blender.mesh import mesh_of
+from ..scene.kept_weights import kept_record
 from ..scene.settings.object_settings import Settings, is_enabled
-from ..scene.vertex_groups import kept_record
 from ..session.memory import memories, memory_of
 from ..session.status import status_of
 from ..wording import counted, rounded

@@ -24,8 +24,9 @@ from ..lifecycle.following import binding_with_current_softness
 from ..modifier.base import mixing_refusal
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import evaluate
-from ..scene.blender.armature import object_to_armature
-from ..scene.blender.mesh import mesh_of, read_property
+from ..scene.blender.bulk_arrays import read_property
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.placement import object_to_armature
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings

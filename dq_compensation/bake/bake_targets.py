@@ -12,7 +12,7 @@ from ..core.rest_offsets import Target
 from ..lifecycle.enabling import disable
 from ..scene.blender.own_objects import link_beside
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.key_writing import leave_action, own_action
+from ..scene.key_animation import leave_action, own_action
 from ..scene.settings.object_settings import is_enabled
 
 BakeOnto = Literal["THIS", "COPY"]

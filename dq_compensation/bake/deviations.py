@@ -13,7 +13,8 @@ from ..arrays import Float32s, Floats
 from ..core.rest_offsets import Target
 from ..errors import UserError
 from ..modifier.users_settings import end_meanwhile, set_meanwhile
-from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute
+from ..scene.blender.bulk_arrays import AttributeType, read_attribute
+from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.scenes import world_millimetres
 from ..session.changes import unfollowed

@@ -15,7 +15,7 @@ import bpy
 import numpy as np
 from bpy.types import Context, Depsgraph, Object
 
-from ..analysis.bone_axes import Quaternion, posed_matrices
+from ..analysis.posed_bones import Quaternion, posed_matrices
 from ..analysis.ranges_of_motion import (
     BEND,
     TWIST,

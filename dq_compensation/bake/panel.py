@@ -24,20 +24,18 @@ from ..scene.settings.object_settings import is_enabled
 from ..scene.stack import find_rig
 from ..session.status import compared, tag_redraw
 from ..steps import Progress
+from ..ui_shared.option_properties import options_from, with_option_properties
 from ..ui_shared.reporting import (
     Asks,
     OperatorResult,
     Refusing,
     RunsInSteps,
     Steps,
-    draw_in_dialog,
-    draw_sentence,
     draw_words,
     is_running,
-    options_from,
     reports_errors,
-    with_option_properties,
 )
+from ..ui_shared.sentences import draw_in_dialog, draw_sentence
 from ..ui_shared.sidebar import SubPanel
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import sized
@@ -49,9 +47,6 @@ from .key_options import PoseOptions, RangeOptions
 from .motion_test import MotionTest, posed_copy
 from .pose_bake import bake_current_pose
 from .range_bake import bake_range
-
-# Bakes the selected characters to shape keys: a pose, or a range of frames.
-
 
 # The properties of `KeyOptions`, in the order of the dialogs.
 KEY_OPTIONS = ("target", "tolerance", "name_pattern", "onto", "overwrite")
@@ -198,9 +193,6 @@ def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UIL
     for name in names:
         column.prop(operator, name)
     return column
-
-
-# The sub-panel that bakes.
 
 
 BAKE_ROWS: list[Callable[[UILayout], None]] = []

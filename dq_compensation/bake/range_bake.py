@@ -11,17 +11,15 @@ import numpy as np
 from ..arrays import Float32s
 from ..errors import raise_refusal
 from ..scene.blender.scenes import frame_kept, object_millimetres, spread_frames
-from ..scene.key_writing import (
+from ..scene.key_animation import (
     action_refusal,
     animate_in_turn,
     driven_refusal,
-    keys_refusal,
     remove_curves,
-    remove_keys,
     separate_action,
     share_action,
-    write_key,
 )
+from ..scene.key_writing import keys_refusal, remove_keys, write_key
 from ..steps import Progress
 from .bake_memory import memory_needed, offsets_memory, require_memory
 from .bake_reports import RangeReport

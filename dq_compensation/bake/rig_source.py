@@ -15,18 +15,18 @@ from ..analysis.limbs import joined_skeleton, parents_of_side
 from ..arrays import Float64s, Int32s, Int64s
 from ..core.dual_quaternion import matrices_from_quaternions
 from ..core.influences import Influences
-from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import LimbAxis, Skeleton
+from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import transformed_points, unit_or
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import softness_of
+from ..scene.binding.soft_copy import softness_of
 from ..scene.blender.armature import armature_of
 from ..scene.blender.rigging import deformation_refusal, rig_of
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.kept_weights import kept_influences, kept_record
 from ..scene.settings.object_settings import Settings
-from ..scene.vertex_groups import kept_influences, kept_record
 from ..softness.softening import with_softness
 from ..wording import listed
 from .bake_source import REFUSAL_HIDDEN, REFUSAL_REST, Source

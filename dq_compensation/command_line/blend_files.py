@@ -1,4 +1,12 @@
-"""The files of commands, a subject of its own: a file is as it was before, or complete."""
+"""The files of commands, a subject of its own: a file is as it was before, or complete.
+
+Recognises from its own structure whether all of a .blend file is there.
+
+A plain file is a header and blocks, one behind the other: the head of a block says how long the
+block is, and the last head is ENDB. A compressed file is frames of Zstandard, and at its end a
+table of their lengths (the *seekable format*, contrib/seekable_format of Zstandard's repository).
+All numbers are little-endian.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +24,6 @@ import bpy
 from ..errors import FileError, UserError
 from ..pipeline.files.whole_files import beside, cannot_write
 from ..wording import listed
-
-# Recognises from its own structure whether all of a .blend file is there.
-#
-# A plain file is a header and blocks, one behind the other: the head of a block says how long the
-# block is, and the last head is ENDB. A compressed file is frames of Zstandard, and at its end a
-# table of their lengths (the *seekable format*, contrib/seekable_format of Zstandard's repository).
-# All numbers are little-endian.
-
 
 PLAIN, ZSTANDARD = b"BLENDER", b"\x28\xb5\x2f\xfd"
 """How the bytes of a file begin: as they are, and compressed."""

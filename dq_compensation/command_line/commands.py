@@ -34,11 +34,7 @@ from ..softness.softening import SofteningOptions, restoring_refusal
 from ..wording import counted, listed
 from . import console
 from .options import (
-    JSON_FORMAT,
-    Command,
-    ObjectFacts,
     OneLineParser,
-    Run,
     add_bake_options,
     add_blend_output_options,
     add_export_options,
@@ -49,15 +45,21 @@ from .options import (
     add_setting_options,
     add_several_option,
     chosen,
+    frame_number,
+    frames_of_scene,
+    number_between,
+    setting_values,
+)
+from .running import (
+    JSON_FORMAT,
+    Command,
+    ObjectFacts,
+    Run,
     each_exported_file,
     each_file,
     each_object,
     each_saved_file,
-    frame_number,
-    frames_of_scene,
-    number_between,
     said_facts,
-    setting_values,
 )
 from .target_files import target_refusal
 
@@ -290,9 +292,6 @@ _EVALUATE = Command(
 )
 
 
-# `soften`: spreads weights over more of the limbs, or puts the painted ones back.
-
-
 def _add_soften_options(parser: ArgumentParser) -> None:
     add_bake_options(parser, SofteningOptions, title="softening")
     parser.add_argument(
@@ -323,9 +322,6 @@ _SOFTEN = Command(
     _add_soften_options,
     saves=True,
 )
-
-
-# `solve`: solves the folds of joints, or removes solved shapes.
 
 
 def _add_solve_options(parser: ArgumentParser) -> None:
@@ -386,9 +382,6 @@ _SOLVE = Command(
     _add_solve_options,
     saves=True,
 )
-
-
-# The commands `bake ...`: all change .blend files but `bake cache`, which writes other ones.
 
 
 Objects = list[Object]
@@ -533,9 +526,6 @@ _BAKE = (
     ),
     BAKE_CROWD,
 )
-
-
-# The command `export`: files for other programs, as if the add-on were not there.
 
 
 _PLAIN_SUFFIXES = tuple(EXPORTERS)

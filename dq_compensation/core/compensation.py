@@ -13,9 +13,9 @@ import numpy as np
 from ..arrays import Floats, Int32s, Integers
 from .dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
 from .influences import Influences
-from .limb_joints import SkinAtRest
 from .pose import Pose, limb_straightness
 from .skeleton import Ancestry, JointStrengths, Skeleton, strength_of_bones
+from .skin_at_rest import SkinAtRest
 from .skinning import dual_quaternion_skinning
 from .swing_joints import SwingJoints
 from .vectors import dots, unit_or

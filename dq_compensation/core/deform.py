@@ -13,8 +13,9 @@ from ..arrays import Floats
 from .compensation import Compensation, compensated_skinning
 from .influences import Influences
 from .pose import Pose
-from .skinning import JointSets, dual_quaternion_skinning, linear_blend, spherical_joint_skinning
+from .skinning import dual_quaternion_skinning, linear_blend
 from .solved_shapes import SolvedShapes
+from .spherical_joints import JointSets, spherical_joint_skinning
 from .twist_limbs import TwistLimbs, spread_twists
 from .vectors import unit_or
 

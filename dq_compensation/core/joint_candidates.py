@@ -19,8 +19,9 @@ import numpy as np
 
 from ..arrays import Float64s, Floats, Indices, Int32s
 from .influences import Influences
-from .limb_joints import LimbJoints, SkinAtRest
+from .limb_joints import LimbJoints
 from .skeleton import JointStrengths
+from .skin_at_rest import SkinAtRest
 from .vectors import dots, smooth_step, unit_or
 
 # Distances from the joint, in lengths of the shorter limb, between which compensation fades: beyond

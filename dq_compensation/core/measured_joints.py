@@ -25,10 +25,11 @@ import numpy as np
 
 from ..arrays import Float64s, Floats, Indices, Int32s, Integers
 from .joint_candidates import JointCandidates
-from .limb_joints import LimbJoints, SkinAtRest
+from .limb_joints import LimbJoints
 from .pose import Pose
 from .ropes import rope_joints
 from .skeleton import JointStrengths
+from .skin_at_rest import SkinAtRest
 from .swing_joints import SwingJoints
 from .vectors import dots, smooth_step
 

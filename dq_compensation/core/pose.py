@@ -194,8 +194,6 @@ def _orthonormal_axes(posed: Float64s) -> Floats:
     return axes
 
 
-# Tells how straight the limbs of bendy bones are in a pose: compensation is for straight ones.
-
 # Cosines of the angle between a bendy bone, from its head to its tail in a pose, and the direction
 # of either end: below the first (10 degrees) it is curved and nothing is compensated at it, above
 # the second (2.5 degrees) it counts as straight.

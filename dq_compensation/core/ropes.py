@@ -13,7 +13,8 @@ import numpy as np
 
 from ..arrays import Float64s, Indices
 from .joint_candidates import SHORTEST, JointCandidates
-from .limb_joints import LimbJoints, SkinAtRest
+from .limb_joints import LimbJoints
+from .skin_at_rest import SkinAtRest
 from .vectors import dots, smooth_step
 
 # A rope is where weights cross over as wide as this, in radii of the skin, and no skin between two

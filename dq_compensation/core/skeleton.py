@@ -1,4 +1,10 @@
-"""The bones at rest: names, hierarchy, places and the directions of the limbs."""
+"""The bones at rest: names, hierarchy, places and the directions of the limbs.
+
+Bendy bones: curves of segments, each end of which moves the skin like a bone of its own.
+
+Blender's Armature modifier gives a bendy bone of s segments s + 1 skinning matrices, from head to
+tail. A vertex follows the two that its place along the bone at rest is between.
+"""
 
 from __future__ import annotations
 
@@ -273,12 +279,6 @@ class Skeleton:
         found = np.zeros(self.bone_count)
         np.maximum.at(found, parents, np.linalg.norm(self.heads - self.heads[parents], axis=1))
         return np.where(found > 0.0, found, np.linalg.norm(self.tails - self.heads, axis=1))
-
-
-# Bendy bones: curves of segments, each end of which moves the skin like a bone of its own.
-#
-# Blender's Armature modifier gives a bendy bone of s segments s + 1 skinning matrices, from head to
-# tail. A vertex follows the two that its place along the bone at rest is between.
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,9 +40,10 @@ import numpy as np
 
 from ..arrays import Float64s, Floats, Indices, Int32s, Integers
 from .influences import Influences
-from .limb_joints import SHORTEST_RAY, LimbJoints, Paths, SkinAtRest, hinge_confidence
+from .limb_joints import SHORTEST_RAY, LimbJoints, hinge_confidence
 from .pose import Pose
 from .skeleton import JointStrengths, LimbAxis, Skeleton, depths, strength_of_bones
+from .skin_at_rest import Paths, SkinAtRest
 from .vectors import cross, dots, extent, places_in_rows, smooth_step, unit_or
 
 # How many joints swing a vertex, at most.

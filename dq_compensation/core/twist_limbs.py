@@ -22,10 +22,11 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Booleans, Float64s, Floats, Indices, Int32s
-from .limb_joints import SHORTEST_RAY, LimbJoints, SkinAtRest
+from .limb_joints import SHORTEST_RAY, LimbJoints
 from .pose import Pose
 from .ropes import rope_joints
 from .skeleton import Skeleton, bones_not_of, bones_of
+from .skin_at_rest import SkinAtRest
 from .vectors import cross, dots, extent, places_in_rows, smooth_step, two_across, unit_or
 
 # How many limbs turn a vertex, at most.

@@ -1,4 +1,10 @@
-"""Adds example poses to an object, gives them shapes, and removes them."""
+"""Adds example poses to an object, gives them shapes, and removes them.
+
+The current weight of each example pose, stored for the panel.
+
+That something has moved is only noted; a timer looks not more than `_LOOKS` times a second, and
+the sidebars are drawn again only when a value has changed enough to be seen.
+"""
 
 from __future__ import annotations
 
@@ -19,39 +25,32 @@ from ..core.vectors import extent
 from ..errors import BindingError, PoseError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import examples_refusal, softness_of
-from ..scene.binding.kept_shapes import digest_of_shapes
-from ..scene.binding.numpy_evaluator import (
-    Capture,
-    PosedDeformer,
-    capture,
-    shape_key_values,
-    support_of,
-    support_weights,
-)
-from ..scene.binding.shape_key_offsets import (
+from ..scene.binding.capture import Capture, capture, support_of, support_weights
+from ..scene.binding.kept_examples import (
     ExampleItem,
     example_bone,
     example_items,
     example_placement,
     parent_axes,
 )
-from ..scene.blender.armature import flipped_name
+from ..scene.binding.kept_shapes import digest_of_shapes
+from ..scene.binding.modifiers_before import examples_refusal
+from ..scene.binding.numpy_evaluator import PosedDeformer, shape_key_values
+from ..scene.binding.soft_copy import softness_of
+from ..scene.blender.bone_names import flipped_name
 from ..scene.blender.mesh import mesh_of, other_users, read_edges
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.key_writing import clear_keys, remove_keys, write_key
-from ..scene.settings.declaration import EXAMPLE_BONE_CHOSEN, only_with
 from ..scene.settings.example_settings import DQCompensationExampleBone, DQCompensationExamplePose
 from ..scene.settings.object_settings import Settings, choose_example, settings_of
+from ..scene.settings.setting_events import EXAMPLE_BONE_CHOSEN, only_with
 from ..scene.vertex_groups import write_groups
 from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes, writing_settings
 from ..session.delayed_calls import DelayedCall
 from ..session.known_objects import enabled_objects, with_examples
 from ..session.status import status_of
-
-# The stored example poses of an object: names, shape keys and refusals.
 
 ADVICE_LINKED = "Make the examples there, or make both local (Object, Relations, Make Local)."
 
@@ -209,9 +208,6 @@ def write_example(
     with_examples.forget()
     target.made_on = base_now(obj, item.bone)
     target.factor = item.factor
-
-
-# The pose in which the artist began an example. It stays the same while they sculpt.
 
 
 @dataclass(frozen=True, eq=False)
@@ -452,8 +448,6 @@ def _item_for(
     return made._replace(sigma=sigma, twists=twists, weights=weights)
 
 
-# Mirrors example poses to the other side of the body: bones by their names, the shape by X.
-
 # In parts of the object's size: how far a vertex may be from the mirror image of its partner.
 _TOLERANCE = 1e-3
 # Radians that the limb of the other bone may be from the mirror image, at rest.
@@ -556,11 +550,6 @@ def _partners(obj: Object, binding: Binding, *, by_topology: bool) -> Integers:
         )
     return partners
 
-
-# The current weight of each example pose, stored for the panel.
-#
-# That something has moved is only noted; a timer looks not more than `_LOOKS` times a second, and
-# the sidebars are drawn again only when a value has changed enough to be seen.
 
 _LOOKS = 20.0
 # A bar of a hundred pixels does not show less.

@@ -15,7 +15,7 @@ from ..lifecycle.enabling import share_settings
 from ..painting.operators import enter_weight_paint
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
-from ..scene.binding.numpy_evaluator import support_of, support_weights
+from ..scene.binding.capture import support_of, support_weights
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_posed_copy, linked_refusal
@@ -149,8 +149,6 @@ class OnOneExample(ExampleOperator):
             raise ExampleError("Choose an example pose in the list.")
         return found
 
-
-# The operators on the list of example poses: remove, update, mirror, and the support.
 
 _SIDES_BY = (
     ("POSITION", "Positions", "Find the other side by the mirrored positions"),
@@ -332,8 +330,6 @@ def _require_bone(binding: Binding, bone: str) -> None:
     if bone not in binding.skeleton.names:
         raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose another one.")
 
-
-# The operators that shape an example pose on the posed copy: add, edit, apply, cancel.
 
 _MODES = (
     ("SCULPT", "Sculpt", "Shape it with brushes"),

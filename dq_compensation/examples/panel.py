@@ -20,7 +20,7 @@ from ..scene.settings.object_settings import (
 )
 from ..session.known_objects import has_examples
 from ..session.status import status_of
-from ..ui_shared.reporting import draw_sentence, shortened
+from ..ui_shared.sentences import draw_sentence, shortened
 from ..ui_shared.sidebar import RowsOfItems, SubPanel
 from .authoring import OutsideSupportError, authoring_refusal
 from .operators import OUTSIDE, active_bone, active_character, active_copy
@@ -199,9 +199,6 @@ def _active_example(
         row.active = not linear
         row.prop(shared, "sigma")
         column.prop(shared, "twists")
-
-
-# The shapes, too, where Blender lists the shape keys that they are in.
 
 
 def _draw_beside_shape_keys(panel: Any, context: Context) -> None:

@@ -4,6 +4,19 @@ Sculpt Mode shows no node modifier, and a stroke on a skinned mesh lands in rest
 artist works on a copy of the deformed surface, without modifiers, at the character's place; the
 character is hidden meanwhile. What is needed to take the result back to rest is kept in the copy,
 so that it outlives undo, saving and scrubbing through the timeline.
+
+The base that example poses were sculpted on, and their way to another one.
+
+An example is an offset at rest: on another base, with softer weights, or with or without solved
+shapes below it, the same offset makes another shape. So each example knows the base that its
+shape was made on, and its shape can be taken over: the offsets become those that show it on the
+present base.
+
+Follows posed copies: leaving the mode applies the shape, and a lost one shows its character.
+
+Changes are only noted. A moment later a timer applies what was left, with an undo step of its
+own. A shape that cannot be applied stays in its copy, and the panel says why; it is not tried
+again by itself. After an undo nothing is applied by itself either: the user wanted to go back.
 """
 
 from __future__ import annotations
@@ -18,7 +31,7 @@ import numpy as np
 from bpy.types import Depsgraph, Mesh, Object
 from mathutils import Matrix
 
-from ..analysis.bone_axes import posed_matrices
+from ..analysis.posed_bones import posed_matrices
 from ..arrays import Float32s, Float64s, Floats
 from ..core.dual_quaternion import (
     concatenate_quaternions,
@@ -34,30 +47,24 @@ from ..lifecycle.following import binding_with_current_softness, flush, reconcil
 from ..modifier.leftovers import forget_attributes
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import keeps_soft_weights
-from ..scene.binding.numpy_evaluator import OUTSIDE, Capture, support_of, support_weights
-from ..scene.binding.shape_key_offsets import (
+from ..scene.binding.capture import OUTSIDE, Capture, support_of, support_weights
+from ..scene.binding.kept_examples import (
     ExampleItem,
     example_bone,
     example_items,
     example_placement,
 )
-from ..scene.blender.mesh import (
-    AttributeType,
-    flag_elements,
-    mesh_of,
-    read_attribute,
-    read_positions,
-    read_property,
-)
+from ..scene.binding.soft_copy import keeps_soft_weights
+from ..scene.blender.bulk_arrays import AttributeType, read_attribute, read_property
+from ..scene.blender.mesh import flag_elements, mesh_of, read_positions
 from ..scene.blender.own_objects import CHARACTER_PROPERTY, is_posed_copy, linked_refusal
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.scenes import object_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import copied_character, hide_for_copy, posed_copy_of, show_again
 from ..scene.key_writing import clear_keys
-from ..scene.settings.declaration import only_with
 from ..scene.settings.object_settings import Settings, is_enabled, setting_label, settings_of
+from ..scene.settings.setting_events import only_with
 from ..scene.stack import find_rig
 from ..session.changes import EDIT, LOADED, RESTORED, Changes
 from ..session.delayed_calls import DelayedCall
@@ -67,8 +74,6 @@ from ..session.status import mesh_edited, status_of, tag_redraw
 from ..softness.softening import with_softness
 from ..wording import listed, rounded
 from . import authoring
-
-# Takes a bone to one of its example poses.
 
 # Which of them counts is the bone's rotation mode.
 _ROTATIONS = ("rotation_quaternion", "rotation_euler", "rotation_axis_angle")
@@ -373,8 +378,6 @@ def _example_of(copy: Object, obj: Object) -> int:
     return found[0]
 
 
-# Gives examples their shapes, and reports the result in numbers.
-
 # Of the object's size: what remains below it cannot be seen.
 _CLOSE = 1e-4
 
@@ -463,14 +466,6 @@ def _applied(obj: Object, item: ExampleItem, found: Capture) -> tuple[str, bool]
         summary += f" It shows when the method of {obj.name} is By Example."
     status_of(obj).example_result = summary
     return summary, is_close and left_out == 0
-
-
-# The base that example poses were sculpted on, and their way to another one.
-#
-# An example is an offset at rest: on another base, with softer weights, or with or without solved
-# shapes below it, the same offset makes another shape. So each example knows the base that its
-# shape was made on, and its shape can be taken over: the offsets become those that show it on the
-# present base.
 
 
 def other_bases(obj: Object) -> dict[int, str]:
@@ -586,12 +581,6 @@ def _pose_of(item: ExampleItem, binding: Binding) -> authoring.CapturedPose:
         skeleton.names, matrices, binding.object_to_armature, {item.key: 1.0}
     )
 
-
-# Follows posed copies: leaving the mode applies the shape, and a lost one shows its character.
-#
-# Changes are only noted. A moment later a timer applies what was left, with an undo step of its
-# own. A shape that cannot be applied stays in its copy, and the panel says why; it is not tried
-# again by itself. After an undo nothing is applied by itself either: the user wanted to go back.
 
 # Seconds from leaving the mode to applying.
 _APPLY_AFTER = 0.1

@@ -28,8 +28,8 @@ from ..analysis.folding_joints import (
 )
 from ..analysis.mirror_map import mirrored_bones, partners_by_position
 from ..arrays import Float64s, Indices, Int64s
-from ..core.limb_joints import SkinAtRest
 from ..core.pose import Pose
+from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import extent
 from ..errors import UserError
 from ..scene.binding.binding import Binding

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from bpy.types import Depsgraph, Object
 
-from ..analysis.seams import seam_points
+from ..analysis.surface.seams import seam_points
 from ..arrays import Float64s, Indices, Int64s
 from ..core.influences import Influences
-from ..core.limb_joints import SkinAtRest
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
+from ..core.skin_at_rest import SkinAtRest
 from ..core.solved_shapes import SolvedShapes
 from ..core.vectors import transformed_points
 from ..errors import UserError

@@ -28,11 +28,9 @@ from ..ui_shared.reporting import (
     Refusing,
     RunsInSteps,
     Steps,
-    draw_in_dialog,
-    draw_in_one_line,
-    draw_sentence,
     reports_errors,
 )
+from ..ui_shared.sentences import draw_in_dialog, draw_in_one_line, draw_sentence
 from ..wording import counted, listed
 from .character_folds import STOPPED, are_old, solve_character_folds
 from .estimate import estimate_folds

@@ -30,7 +30,6 @@ from ..examples.posed_copy import keep_shown, shown_shapes
 from ..lifecycle.enabling import settings_changed
 from ..lifecycle.following import binding_with_current_softness
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import shapes_refusal, softness_of
 from ..scene.binding.kept_shapes import (
     KeptBlock,
     KeptShapes,
@@ -39,7 +38,9 @@ from ..scene.binding.kept_shapes import (
     kept_shapes,
     names_of_shapes,
 )
+from ..scene.binding.modifiers_before import shapes_refusal
 from ..scene.binding.numpy_evaluator import PosedDeformer, evaluate
+from ..scene.binding.soft_copy import softness_of
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.skinned_object import SkinnedObject

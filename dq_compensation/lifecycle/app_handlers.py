@@ -7,7 +7,7 @@ from typing import cast
 import bpy
 
 from ..modifier.attribute_names import LINEAR_COPY, SOFT_COPY, SOLVED_INPUT
-from ..modifier.attribute_objects import attribute_object_of
+from ..modifier.attributes.attribute_objects import attribute_object_of
 from ..modifier.copied_keys import remove_new_keys
 from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.nodes.own_trees import evaluate_again_after_undo, remove_for_undo
@@ -15,17 +15,17 @@ from ..modifier.our_modifiers import remove, remove_shape_for_undo
 from ..modifier.palette_object import nodes_of_palette, own_palettes
 from ..modifier.plain_view import show_ours
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.declaration import (
-    CHARACTER_SETTING_CHANGED,
-    FOLLOWED_SETTING_CHANGED,
-    SETTING_CHANGED,
-    SHOWN_CHANGED,
-)
 from ..scene.settings.object_settings import (
     CHARACTER_SETTINGS,
     FOLLOWED_SETTINGS,
     DQCompensationSettings,
     settings_of,
+)
+from ..scene.settings.setting_events import (
+    CHARACTER_SETTING_CHANGED,
+    FOLLOWED_SETTING_CHANGED,
+    SETTING_CHANGED,
+    SHOWN_CHANGED,
 )
 from ..scene.stack import BEFORE
 from ..session.activity import final_render_runs, set_final_render_runs

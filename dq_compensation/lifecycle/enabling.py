@@ -21,7 +21,7 @@ from ..modifier.plain_view import show_ours
 from ..modifier.users_settings import forget_settings, show_surface
 from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import acts
+from ..scene.binding.modifiers_before import acts
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
@@ -66,9 +66,6 @@ from .following import check_all, flush, reconcile_all, reconcile_now
 from .following_softness import await_first, soften_waiting, stop_waiting, waiting_objects
 from .reconcile import State, compare_with_file
 
-# Gives characters that are enabled for the first time the settings of new characters.
-
-
 # What *Enable* may write of an object and of its armature.
 _NAMES = (*CHARACTER_CHOICES, *CHARACTER_SETTINGS, "own", "is_enabled")
 
@@ -110,9 +107,6 @@ def _give_coming_settings(obj: bpy.types.Object, *, by_script: bool) -> None:
     if has_settings(armature) and armature_with_settings(obj) is None:
         settings.own = not is_alike(obj, armature)
         look_again()
-
-
-# Enables and disables objects, and gives the panel's sentences on them.
 
 
 def linked_refusal(obj: bpy.types.Object) -> str | None:

@@ -24,7 +24,8 @@ from ..modifier.plain_view import show_ours
 from ..modifier.users_settings import set_reasons, show_surface
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import keeps_soft_weights, softness_of, used_data
+from ..scene.binding.modifiers_before import used_data
+from ..scene.binding.soft_copy import keeps_soft_weights, softness_of
 from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import is_enabled, settings_of

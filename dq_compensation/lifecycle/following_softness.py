@@ -20,13 +20,10 @@ from ..modifier.soft_copies import ensure_soft_copy
 from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
-from ..scene.binding.content import (
-    FOLLOWED,
+from ..scene.binding.content import FOLLOWED, digest, digest_of_bones, digest_of_modifiers_before
+from ..scene.binding.soft_copy import (
     KEYS_IN_RECORD,
     RECORD_PROPERTY,
-    digest,
-    digest_of_bones,
-    digest_of_modifiers_before,
     keeps_soft_weights,
     less_soft_joints,
     record_of,
@@ -35,9 +32,9 @@ from ..scene.binding.content import (
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.kept_weights import PAINTED, kept_record
 from ..scene.settings.addon_preferences import soft_weights_are_proved
 from ..scene.settings.object_settings import Settings, settings_of
-from ..scene.vertex_groups import PAINTED, kept_record
 from ..session.changes import Followers, is_new, remember_new
 from ..session.character import character_of
 from ..session.known_objects import enabled_objects

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..arrays import Float32s
 from ..modifier.modifier_inputs import FOLLOWED_PATHS, own_drivers
-from ..scene.binding.content import is_animated, may_differ_in_frames
+from ..scene.binding.modifiers_before import is_animated, may_differ_in_frames
 from ..scene.blender.animation_curves import animated_paths
-from ..scene.blender.mesh import mesh_of, read_property
+from ..scene.blender.bulk_arrays import read_property
+from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..session.status import seconds_since_change, status_of
 

@@ -10,7 +10,7 @@ from ..modifier.base import base_of
 from ..modifier.parts import Seen
 from ..modifier.written_record import PLACE, changed_parts, newer_parts_of_linked_mesh
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import (
+from ..scene.binding.modifiers_before import (
     examples_refusal,
     followed_modifiers,
     is_animated,
@@ -23,9 +23,9 @@ from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.own_objects import name_in_sentences
 from ..scene.blender.rigging import VISIBILITY, notes, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.kept_weights import BAKED_BONES
 from ..scene.settings.object_settings import Settings, setting_label
 from ..scene.stack import modifiers_with
-from ..scene.vertex_groups import BAKED_BONES
 from ..session.status import NOTES, status_of
 from ..wording import counted, listed
 from .following_softness import about_linked_weights

@@ -23,7 +23,8 @@ from ..modifier.misfit import vertex_count_difference
 from ..modifier.modifier_inputs import FOLLOWED_PATHS
 from ..modifier.palette_object import armature_of_palette
 from ..scene.blender.animation_curves import is_played
-from ..scene.blender.armature import armature_of, rest_state
+from ..scene.blender.armature import armature_of
+from ..scene.blender.bendy_bones import rest_state
 from ..scene.blender.own_objects import is_hidden, is_palette
 from ..scene.blender.rigging import broken_pose
 from ..scene.blender.skinned_object import SkinnedObject

@@ -60,21 +60,19 @@ from ..modifier.written_record import (
     partly_applied,
 )
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import (
-    STATE_PROPERTY,
-    keeps_soft_weights,
-    may_differ_in_frames,
-    mesh_signature,
-    object_signature,
-)
-from ..scene.blender.armature import armature_of, has_moved
+from ..scene.binding.content import STATE_PROPERTY
+from ..scene.binding.modifiers_before import may_differ_in_frames
+from ..scene.binding.signatures import mesh_signature, object_signature
+from ..scene.binding.soft_copy import keeps_soft_weights
+from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import record_in
+from ..scene.blender.placement import has_moved
 from ..scene.blender.rigging import broken_pose, deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.kept_weights import rename_kept
 from ..scene.settings.object_settings import Settings, rename_bones
 from ..scene.stack import BEFORE, find_rig
-from ..scene.vertex_groups import rename_kept
 from ..session.changes import writing_settings
 from ..session.character import Character
 from ..session.known_bindings import read, read_if_old, skin_for

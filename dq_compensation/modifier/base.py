@@ -13,15 +13,16 @@ import bpy
 
 from ..core.deform import RULES, Deformation
 from ..holding import look_again
-from ..scene.binding.content import acts, soft_copy
-from ..scene.binding.shape_key_offsets import Examples
+from ..scene.binding.kept_examples import Examples
+from ..scene.binding.modifiers_before import acts
+from ..scene.binding.soft_copy import soft_copy
 from ..scene.blender.animation_curves import is_played
 from ..scene.blender.rigging import VISIBILITY, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..scene.stack import record_of_tree
 from ..wording import listed
-from .attribute_names import Base
+from .tree_kind import Base
 from .users_settings import (
     choose,
     give_back,

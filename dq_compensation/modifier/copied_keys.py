@@ -14,9 +14,10 @@ import bpy
 import numpy as np
 
 from ..arrays import Float32s
-from ..scene.binding.content import KEYS_IN_RECORD, record_of, soft_copy
 from ..scene.binding.shape_key_offsets import ShapeKeys
-from ..scene.blender.mesh import mesh_of, read_property
+from ..scene.binding.soft_copy import KEYS_IN_RECORD, record_of, soft_copy
+from ..scene.blender.bulk_arrays import read_property
+from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..session.changes import clear_keys, is_new, remember_new
 

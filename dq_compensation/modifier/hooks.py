@@ -17,7 +17,7 @@ from typing import Any, cast
 import bpy
 import numpy as np
 
-from ..scene.binding.content import MOVING
+from ..scene.binding.modifiers_before import MOVING
 from ..scene.blender.mesh import mesh_of, read_weights
 from ..scene.blender.own_objects import parsed_record
 from ..scene.settings.object_settings import settings_of

@@ -1,4 +1,18 @@
-"""Lets the node modifier deform an object, keeps it up to date, and takes it away again."""
+"""Lets the node modifier deform an object, keeps it up to date, and takes it away again.
+
+Lets the node modifier deform an object with its Armature modifier, or in its place, and back.
+
+The Armature modifier stays in the stack, so that exporters find a skin: left on or hidden, as the
+base of the deformation is.
+
+Turns our modifiers off that a tool has copied onto an object which is not enabled.
+
+They were made for another mesh: its attributes, soft copy and groups. The Armature modifier that
+came with them is set as that base needs it, and gets the user's own values, so that it alone
+deforms the object until *Enable*. That is done once, which the name of ours says: it comes along
+with duplicates and undo, goes where modifiers are copied again, and no clean-up removes it. What
+the user turns on after that stays on.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +20,27 @@ from collections.abc import Collection
 from typing import Any
 
 import bpy
-import numpy as np
 
-from ..arrays import Float32s
-from ..errors import BindingError, raise_refusal
+from ..errors import BindingError
 from ..holding import look_again
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import (
-    STATE_PROPERTY,
-    acting_soft_copy,
-    differing_in_renders,
-    digest_of_found_weights,
-    signature_before,
-)
+from ..scene.binding.content import STATE_PROPERTY
+from ..scene.binding.modifiers_before import differing_in_renders, signature_before
+from ..scene.binding.soft_copy import acting_soft_copy, digest_of_found_weights
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.rigging import VISIBILITY
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, is_enabled, named_bones, written_settings
 from ..scene.stack import (
     armature_modifier,
-    drop_modifier,
     modifiers_with,
     own_modifiers_before,
 )
 from ..session.known_objects import enabled_objects
 from ..wording import listed
-from .attribute_objects import attribute_object_of
+from .attributes.attribute_objects import attribute_object_of
+from .attributes.solved_points import bones_of_solved
+from .attributes.vertex_attributes import attribute_names, measured_bones, straight_bones
 from .base import (
     base_for,
     base_of,
@@ -41,12 +49,12 @@ from .base import (
     show_what_came_hidden,
     take_over_modifier,
 )
+from .found_bones import BONES_PROPERTY
 from .hooks import is_by_number
 from .leftovers import remove_unused
 from .modifier_inputs import as_written, get_input
 from .our_modifiers import EVERY, NAME_COPIED
 from .parts import OF_MODIFIERS, PARTS, POSED_BONES, Seen, Wanted
-from .solved_points import bones_of_solved
 from .users_settings import (
     replaced_modifier,
     set_modifier,
@@ -54,14 +62,7 @@ from .users_settings import (
     show_surface,
     users_value,
 )
-from .vertex_attributes import attribute_names, measured_bones, straight_bones
-from .written_record import (
-    BONES_PROPERTY,
-    are_measured_alike,
-    changed_parts_of_linked_mesh,
-    remember,
-    was_applied,
-)
+from .written_record import are_measured_alike, changed_parts_of_linked_mesh, remember, was_applied
 
 # Blender moves no modifier that makes a mesh before one of these.
 _WANT_ORIGINAL_DATA = frozenset({"MULTIRES", "SOFT_BODY"})
@@ -248,12 +249,6 @@ def _bound_to(skinned: SkinnedObject) -> tuple[object, ...]:
     return *bound, weights, by_itself, signature_before(skinned)
 
 
-# Lets the node modifier deform an object with its Armature modifier, or in its place, and back.
-#
-# The Armature modifier stays in the stack, so that exporters find a skin: left on or hidden, as the
-# base of the deformation is.
-
-
 def replace_armature_modifier(
     skinned: SkinnedObject, binding: Binding, parts: Collection[str] = ()
 ) -> None:
@@ -342,15 +337,6 @@ def put_armature_modifier_back(skinned: SkinnedObject) -> None:
     uninstall(skinned)
 
 
-# Turns our modifiers off that a tool has copied onto an object which is not enabled.
-#
-# They were made for another mesh: its attributes, soft copy and groups. The Armature modifier that
-# came with them is set as that base needs it, and gets the user's own values, so that it alone
-# deforms the object until *Enable*. That is done once, which the name of ours says: it comes along
-# with duplicates and undo, goes where modifiers are copied again, and no clean-up removes it. What
-# the user turns on after that stays on.
-
-
 # What we set of the Armature modifier, and what users mostly have.
 _USUAL = {"show_viewport": True, "show_render": True, "use_deform_preserve_volume": False}
 
@@ -404,51 +390,3 @@ def _base_of_source(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
         if theirs is not None and same_tree and get_input(theirs, "Palette") == palette:
             return armature_modifier(source)
     return None
-
-
-# The node modifier as an evaluator: the deformed vertices, without touching the user's scene.
-
-
-def evaluate_by_modifier(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Float32s:
-    """Deform an object by the node modifier, in the state of the current view layer.
-
-    A copy of the object and its mesh gets the modifier and is looked at in the current view layer;
-    it is gone when this returns. The object itself may have another method, or none.
-
-    Returns:
-        shape (n, 3), float32, object space, before the modifiers that follow the Armature modifier.
-
-    Raises:
-        BindingError: the node modifier cannot be added, or it found another mesh than was bound.
-    """
-    with temporary_copy(obj) as copy:
-        skinned = SkinnedObject(copy)
-        for modifier in _not_ours_to_show(skinned):
-            drop_modifier(copy, modifier)
-        restore_modifier(skinned)
-        skinned.modifier.show_viewport = True
-        try:
-            raise_refusal(installation_refusal(skinned), BindingError)
-            nodes = install(skinned, binding, settings)
-            nodes.show_viewport = True
-            bpy.context.view_layer.update()
-            depsgraph = bpy.context.evaluated_depsgraph_get()
-            mesh = mesh_of(copy.evaluated_get(depsgraph))
-            if len(mesh.vertices) != binding.vertex_count:
-                if binding.followed and binding.shape_keys is not None:
-                    raise BindingError(binding.shape_keys.other_count(len(mesh.vertices)))
-                raise BindingError(f"The mesh of {obj.name} has changed. Press Refresh.")
-            positions = np.empty(3 * len(mesh.vertices), np.float32)
-            position: Any = mesh.attributes["position"]
-            position.data.foreach_get("vector", positions)
-        finally:
-            uninstall(skinned)
-    return positions.reshape(-1, 3)
-
-
-def _not_ours_to_show(skinned: SkinnedObject) -> list[bpy.types.Modifier]:
-    """The copied node modifiers, and all modifiers after the base."""
-    modifiers, mixed, ours = list(skinned.obj.modifiers), skinned.mixed_modifiers, skinned.ours
-    after = modifiers[modifiers.index(skinned.modifier) + 1 :]
-    after = [each for each in after if each not in mixed]
-    return after if ours is None or ours in after else [*after, ours]

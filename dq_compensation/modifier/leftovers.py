@@ -6,19 +6,19 @@ from typing import Any
 
 import bpy
 
-from ..scene.binding.content import keeps_soft_weights, soft_copy
+from ..scene.binding.soft_copy import keeps_soft_weights, soft_copy
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_hidden, remove_hidden
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.stack import own_modifiers, record_of_tree
 from ..session.changes import note_removed
 from .attribute_names import LINEAR_COPY, SOFT_COPY, SOLVED_INPUT
-from .attribute_objects import attribute_mesh, attribute_object_of
+from .attributes.attribute_objects import attribute_mesh, attribute_object_of
+from .attributes.vertex_attributes import CONTENT_PROPERTY, replace_attributes
 from .base import base_of
 from .modifier_inputs import get_input
 from .nodes.own_trees import remove_tree
 from .palette_object import compute_what_is_read, computed_for
-from .vertex_attributes import CONTENT_PROPERTY, replace_attributes
 
 
 def forget_attributes(mesh: bpy.types.Mesh) -> None:

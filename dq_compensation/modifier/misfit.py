@@ -6,7 +6,7 @@ from typing import Any
 
 import bpy
 
-from ..scene.binding.content import acts, followed_modifiers
+from ..scene.binding.modifiers_before import acts, followed_modifiers
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from .attribute_names import MISFIT

@@ -18,9 +18,6 @@ from ..scene.settings.object_settings import (
 )
 from ..session.changes import remember_new
 
-# Reads and writes the inputs of a Geometry Nodes modifier, on every version of Blender.
-
-
 # Blender 5.2 keeps inputs as properties; before, they were custom properties of the modifier.
 _ARE_PROPERTIES = "properties" in bpy.types.NodesModifier.bl_rna.properties
 
@@ -80,9 +77,6 @@ def input_data_paths(modifier: bpy.types.NodesModifier) -> dict[str, str]:
     owner = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
     path = f"{owner}.properties.inputs.{{}}.value" if _ARE_PROPERTIES else f'{owner}["{{}}"]'
     return {name: path.format(each) for name, each in _identifiers(modifier).items()}
-
-
-# The drivers that let inputs of the node modifier follow the object's, animated or driven.
 
 
 DRIVEN_INPUTS = ("Factor", "Twist Spread")

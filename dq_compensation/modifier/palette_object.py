@@ -7,6 +7,18 @@ pairs of bones that meshes have asked for (`PaletteTables`).
 The palette is in no collection. A modifier that refers to it is enough to have it evaluated and
 saved with the file. Its Armature modifier says whose it is: a custom property that names the
 armature would keep a deleted armature alive.
+
+The node tree of palette objects: what depends on the pose alone, once per armature and frame.
+
+From the palette's posed points it makes a cloud with one point per row, on which the trees of
+meshes find the bones (`bone_nodes`), and what meshes have asked for in `PaletteTables`: joints
+with a limb or a swing, limbs that twist (`measured_nodes`) and pairs of bones (`vertex_nodes`). A
+mesh then takes one *Sample Index* for a joint or a pair. What no mesh reads is not computed.
+
+A *Sample Index* from a cloud of points takes a third of the time that it takes from a mesh.
+
+Where no bone is scaled or bendy and no joint comes apart, that takes a few nodes: they are asked
+first, in each frame. With bendy bones joints have more points, and no matrices.
 """
 
 from __future__ import annotations
@@ -35,7 +47,7 @@ from ..scene.blender.own_objects import (
 )
 from ..scene.stack import record_of_tree
 from ..session.changes import remember_new
-from .attribute_names import JOINT_ROWS, PALETTE_LENGTH, POSED_PAIR, READS, TREE_VERSION
+from .attribute_names import JOINT_ROWS, PALETTE_LENGTH, POSED_PAIR
 from .modifier_inputs import set_inputs
 from .nodes.bone_nodes import (
     bone_matrices,
@@ -72,18 +84,7 @@ from .palette_points import (
     write_bones,
     write_joints,
 )
-
-# The node tree of palette objects: what depends on the pose alone, once per armature and frame.
-#
-# From the palette's posed points it makes a cloud with one point per row, on which the trees of
-# meshes find the bones (`bone_nodes`), and what meshes have asked for in `PaletteTables`: joints
-# with a limb or a swing, limbs that twist (`measured_nodes`) and pairs of bones (`vertex_nodes`). A
-# mesh then takes one *Sample Index* for a joint or a pair. What no mesh reads is not computed.
-#
-# A *Sample Index* from a cloud of points takes a third of the time that it takes from a mesh.
-#
-# Where no bone is scaled or bendy and no joint comes apart, that takes a few nodes: they are asked
-# first, in each frame. With bendy bones joints have more points, and no matrices.
+from .tree_kind import READS, TREE_VERSION
 
 
 @dataclass(frozen=True)
@@ -235,9 +236,6 @@ class _Assembly:
             return shown
         offset = grouped(self.b, "DQ Compensation pairs", pair_offset, self.palette, turned)
         return shown.store(POSED_PAIR, offset)
-
-
-# The palette object: a mesh that an ordinary Armature modifier poses, for node trees to read.
 
 
 # Custom properties: of the palette object the digests of `_signature`, the names of its bones, and

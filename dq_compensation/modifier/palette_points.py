@@ -26,6 +26,16 @@ joint in any pose, `_bendy_joints`.
 Edges join the points of each bone, and the first two points of each joint. Their lengths differ
 from those at rest where a bone is scaled and where a joint comes apart. For swings and twists that
 does not matter: their edges join the two points of the limb.
+
+The tables in a palette object: joints and pairs of bones that its node tree poses for meshes.
+
+Meshes ask for rows and keep their numbers. Rows are only ever appended, so that meshes that asked
+earlier stay right, and equal rows are one row. When the bones at rest have changed, the tables
+start anew with another *edition*: every mesh compares it with the edition that it was written
+for.
+
+A row is sixteen numbers, a matrix attribute of the palette's points: one fetch. Some of the
+numbers are palette rows of bones (`palette_points`).
 """
 
 from __future__ import annotations
@@ -41,7 +51,8 @@ from ..arrays import Booleans, Float32s, Float64s, Floats, Int32s, Int64s
 from ..core.skeleton import Skeleton
 from ..core.vectors import cross, dots, unit_or
 from ..scene.blender.armature import armature_of, deforming_bones
-from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute, write_attribute
+from ..scene.blender.bulk_arrays import AttributeType, read_attribute, write_attribute
+from ..scene.blender.mesh import mesh_of
 from .attribute_names import (
     JOINT_POINTS,
     JOINT_ROWS,
@@ -55,17 +66,6 @@ from .attribute_names import (
     PREFIX,
     REST_LENGTH,
 )
-
-# The tables in a palette object: joints and pairs of bones that its node tree poses for meshes.
-#
-# Meshes ask for rows and keep their numbers. Rows are only ever appended, so that meshes that asked
-# earlier stay right, and equal rows are one row. When the bones at rest have changed, the tables
-# start anew with another *edition*: every mesh compares it with the edition that it was written
-# for.
-#
-# A row is sixteen numbers, a matrix attribute of the palette's points: one fetch. Some of the
-# numbers are palette rows of bones (`palette_points`).
-
 
 # A custom property of a palette's mesh: the rows of bones, joints and pairs.
 COUNTS_PROPERTY = "dq_compensation_palette_rows"
@@ -175,9 +175,6 @@ class PaletteTables:
         write_attribute(mesh, name, table)
         mesh[COUNTS_PROPERTY], mesh[_LIMBS_PROPERTY] = self.counts.tolist(), self.limbs
         mesh.update()
-
-
-# The points of a palette object: four per row, the columns of a matrix when they are posed.
 
 
 # Without a group: at rest in every pose.

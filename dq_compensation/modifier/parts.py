@@ -32,24 +32,17 @@ import bpy
 
 from ..core.deform import Deformation
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import soft_copy, step_of
-from ..scene.binding.shape_key_offsets import Examples
+from ..scene.binding.kept_examples import Examples
+from ..scene.binding.soft_copy import soft_copy, step_of
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..scene.stack import record_of_tree
 from . import our_modifiers
-from .attribute_names import (
-    LINEAR_COPY,
-    SOFT_COPY,
-    SOLVED_INPUT,
-    Base,
-    ExampleCounts,
-    ShapeCounts,
-    TreeKind,
-    kind_for,
-)
-from .attribute_objects import ATTRIBUTES_INPUT, ensure_attribute_object
+from .attribute_names import LINEAR_COPY, SOFT_COPY, SOLVED_INPUT
+from .attributes.attribute_objects import ATTRIBUTES_INPUT, ensure_attribute_object
+from .attributes.solved_points import SolvedLayout, ensure_solved_points, state_of_points
+from .attributes.vertex_attributes import digest_of_attributes, replace_attributes, write_attributes
 from .base import hiding_refusal, mask_of, restore_modifier, shown_in_viewport, take_over_modifier
 from .copied_keys import are_keys_driven, copy_keys
 from .hooks import endangered_hooks, keep_hooks, release_hooks
@@ -73,8 +66,7 @@ from .palette_object import (
 )
 from .palette_points import rows_of_bones
 from .soft_copies import ensure_linear_copy, ensure_soft_copy, is_tied
-from .solved_points import SolvedLayout, ensure_solved_points, state_of_points
-from .vertex_attributes import digest_of_attributes, replace_attributes, write_attributes
+from .tree_kind import Base, ExampleCounts, ShapeCounts, TreeKind, kind_for
 
 # Names of parts, for riggers.
 POSED_BONES = "posed bones"

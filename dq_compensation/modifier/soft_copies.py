@@ -10,7 +10,7 @@ from typing import cast
 
 import bpy
 
-from ..scene.binding.content import soft_copy
+from ..scene.binding.soft_copy import soft_copy
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import (
     LINEAR_COPY_PROPERTY,

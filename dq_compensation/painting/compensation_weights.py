@@ -10,19 +10,15 @@ import bpy
 import numpy as np
 from bpy.types import Depsgraph, Object, VertexGroup
 
-from ..analysis.transitions import transition_weights
+from ..analysis.transition_weights import transition_weights
 from ..arrays import Float32s, Indices
 from ..core.pose import Pose
 from ..core.vectors import transformed_points
 from ..errors import raise_refusal
 from ..scene.binding.bind import bind
-from ..scene.blender.armature import object_to_armature
-from ..scene.blender.mesh import (
-    AttributeType,
-    mesh_of,
-    read_attribute,
-    read_weights,
-)
+from ..scene.blender.bulk_arrays import AttributeType, read_attribute
+from ..scene.blender.mesh import mesh_of, read_weights
+from ..scene.blender.placement import object_to_armature
 from ..scene.blender.rigging import rig_of
 from ..scene.settings.object_settings import (
     PAINTED_KINDS,

@@ -11,7 +11,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import PaintedKind, Settings, is_enabled, settings_of
 from ..session.character import meshes_beside
 from ..session.status import status_of
-from ..ui_shared.reporting import draw_sentence
+from ..ui_shared.sentences import draw_sentence
 from ..ui_shared.sidebar import SubPanel
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import rounded

@@ -1,4 +1,11 @@
-"""Copies of characters: posed, or temporary."""
+"""Copies of characters: posed, or temporary.
+
+Finds the posed copy that replaces a character while the artist shapes it.
+
+The copy says whose it is by a custom property, and the character that it is hidden by a flag of
+its settings: both are in the file, so that undo, saving and deleting leave nothing behind that
+only Python knew.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +16,7 @@ from typing import Any, cast
 
 import bpy
 
-from ..analysis.bone_axes import Quaternion
+from ..analysis.posed_bones import Quaternion
 from ..core.rest_offsets import Target
 from ..holding import look_again
 from .blender.armature import armature_of, is_helper_bone
@@ -19,12 +26,6 @@ from .blender.scenes import scene_aside
 from .blender.skinned_object import SkinnedObject
 from .settings.object_settings import settings_of, written_settings
 from .stack import drop_modifier, stack_of
-
-# Finds the posed copy that replaces a character while the artist shapes it.
-#
-# The copy says whose it is by a custom property, and the character that it is hidden by a flag of
-# its settings: both are in the file, so that undo, saving and deleting leave nothing behind that
-# only Python knew.
 
 
 def copied_character(copy: bpy.types.Object | None) -> bpy.types.Object | None:
@@ -65,9 +66,6 @@ def show_again(obj: bpy.types.Object) -> None:
         for view_layer in scene.view_layers:
             if view_layer.objects.get(obj.name) == obj:
                 obj.hide_set(False, view_layer=view_layer)
-
-
-# Makes copies of a baked character and its armature, to pose them and look at the result.
 
 
 _REST: Quaternion = (1.0, 0.0, 0.0, 0.0)

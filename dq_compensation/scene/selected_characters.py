@@ -12,8 +12,6 @@ from .blender.skinned_object import SkinnedObject
 from .settings.object_settings import armature_with_settings, has_settings, is_enabled
 from .stack import find_rig
 
-# The skinned meshes of a view layer. Each drawing of a panel asks for them many times.
-
 _Pair = tuple[bpy.types.Object, bpy.types.Object | None]
 # The view layer, and its skinned meshes with their armatures: as of the last look. To count objects
 # or to find them again by name takes longer the more there are, so these are kept themselves, until
@@ -79,9 +77,6 @@ def _skins(view_layer: bpy.types.ViewLayer) -> list[_Pair]:
 def _names(pair: _Pair) -> tuple[str, str]:
     mesh, rig = pair
     return mesh.name, "" if rig is None else rig.name
-
-
-# Finds the meshes that an operator or a panel acts on, from the selected objects.
 
 
 NOTHING_SELECTED = "Select a character's mesh, its armature or the Empty above them"
@@ -176,9 +171,6 @@ def _parents(obj: bpy.types.Object) -> Iterator[bpy.types.Object]:
     while (parent := obj.parent) is not None:
         yield parent
         obj = parent
-
-
-# The characters that the selection leads to: armatures with all their meshes.
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,8 @@
-"""The modifiers of an object by what they are: the user's Armature modifier, ours, all others."""
+"""The modifiers of an object by what they are: the user's Armature modifier, ours, all others.
+
+A node modifier of ours is known by the record in its tree, an Armature modifier of ours by its
+name; both by their numbers, which the object's settings keep, whatever others rename or remove.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,6 @@ from typing import Any, Literal, cast
 import bpy
 
 from ..holding import held, look_again
-
-# A node modifier of ours is known by the record in its tree, an Armature modifier of ours by its
-# name; both by their numbers, which the object's settings keep, whatever others rename or remove.
 
 # The empty panel of a node tree's interface whose description is the record. Tools that remove
 # custom properties leave it, and nobody sees it.

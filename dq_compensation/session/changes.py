@@ -14,12 +14,13 @@ import bpy
 import numpy as np
 
 from ..holding import look_again, operation
-from ..scene.binding.content import mesh_signature, object_signature, pose_signature
-from ..scene.blender.mesh import mesh_of, read_properties
+from ..scene.binding.signatures import mesh_signature, object_signature, pose_signature
+from ..scene.blender.bulk_arrays import read_properties
+from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_palette
 from ..scene.selected_characters import forget_sentences, forget_skins
-from ..scene.settings.declaration import FOLLOWED
 from ..scene.settings.object_settings import armature_with_settings
+from ..scene.settings.setting_events import FOLLOWED
 from ..scene.stack import find_rig
 from .activity import is_playing, is_posing
 from .known_objects import KnownObjects, enabled_objects

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Int32s
 from ..holding import held
-from ..scene.blender.mesh import read_properties
+from ..scene.blender.bulk_arrays import read_properties
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.settings.object_settings import is_enabled, settings_of, written_settings
 from ..scene.stack import find_rig

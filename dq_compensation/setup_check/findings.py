@@ -19,7 +19,7 @@ from ..scene.binding.content import digest
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.addon_preferences import check_follows_edits
-from ..scene.settings.declaration import CHARACTER_SETTING_CHANGED, SETTING_CHANGED, only_with
+from ..scene.settings.setting_events import CHARACTER_SETTING_CHANGED, SETTING_CHANGED, only_with
 from ..session.activity import final_render_runs
 from ..session.changes import EDIT, PLAYED, RESTORED, Changes
 from ..session.delayed_calls import DelayedCall

@@ -12,13 +12,14 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..scene.binding.content import less_soft_joints
+from ..scene.binding.soft_copy import less_soft_joints
 from ..scene.blender.animation_curves import animated_paths, key_points, played_actions
-from ..scene.blender.mesh import read_edges, read_positions, read_property, read_weights
+from ..scene.blender.bulk_arrays import read_property
+from ..scene.blender.mesh import read_edges, read_positions, read_weights
 from ..scene.blender.rna_properties import plain_values
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.group_users import group_users
 from ..scene.settings.object_settings import FOLLOWED_SETTINGS, settings_of
-from ..scene.vertex_groups import group_users
 
 # Channels that may be animated as anyone likes: what counts is that they are.
 _FREE_CHANNELS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle")

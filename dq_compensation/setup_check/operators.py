@@ -15,7 +15,8 @@ from ..scene.blender.rigging import object_named, telling_name
 from ..scene.selected_characters import NOTHING_SELECTED, target_meshes
 from ..scene.stack import find_rig
 from ..session.status import tag_redraw
-from ..ui_shared.reporting import DIALOG_WIDTH, OperatorResult, Refusing, draw_in_dialog
+from ..ui_shared.reporting import OperatorResult, Refusing
+from ..ui_shared.sentences import DIALOG_WIDTH, draw_in_dialog
 from ..wording import listed
 from . import fixing
 from .findings import known, run

@@ -9,7 +9,7 @@ from bpy.types import Context, Object, UILayout
 
 from ..scene.blender.rigging import telling_name
 from ..scene.selected_characters import target_meshes
-from ..ui_shared.reporting import draw_sentence
+from ..ui_shared.sentences import draw_sentence
 from ..ui_shared.sidebar import draw_help
 from ..wording import counted as number_of
 from ..wording import listed

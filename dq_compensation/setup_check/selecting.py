@@ -10,7 +10,8 @@ import numpy as np
 from ..arrays import Integers
 from ..errors import UserError, raise_refusal
 from ..scene.blender.armature import armature_of
-from ..scene.blender.mesh import AttributeType, flag_elements, mesh_of, read_attribute
+from ..scene.blender.bulk_arrays import AttributeType, read_attribute
+from ..scene.blender.mesh import flag_elements, mesh_of
 from ..scene.blender.own_objects import linked_refusal
 from ..wording import counted, listed
 

@@ -11,41 +11,31 @@ import bpy
 import numpy as np
 
 from ..analysis.mirror_map import mirrored_bones
-from ..analysis.seams import SEAM_APART, SEAM_MEANT, Seam, SeamMesh, find_seam
 from ..analysis.skin_fit import SkinnedJoints, find_movement, with_hard_edges
+from ..analysis.surface.seams import SEAM_APART, SEAM_MEANT, Seam, SeamMesh, find_seam
 from ..arrays import Booleans, Float32s, Float64s, Indices, Int32s
 from ..core.influences import MIN_WEIGHT_SUM, WEAKEST_SHARE, Influences
-from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import BoneKinds, Skeleton
+from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import extent, transformed_points
 from ..errors import BindingError
 from ..scene.binding.bind import modifier_influences
-from ..scene.binding.content import (
-    keeps_soft_weights,
-    mesh_signature,
-    object_signature,
-    structure_of,
-    writes_weights,
-)
-from ..scene.blender.armature import (
-    armature_of,
-    bone_side,
-    deforming_bones,
-    has_moved,
-    object_to_armature,
-    read_skeleton,
-)
+from ..scene.binding.content import structure_of
+from ..scene.binding.modifiers_before import writes_weights
+from ..scene.binding.signatures import mesh_signature, object_signature
+from ..scene.binding.soft_copy import keeps_soft_weights
+from ..scene.blender.armature import armature_of, deforming_bones, read_skeleton
+from ..scene.blender.bone_names import bone_side
+from ..scene.blender.bulk_arrays import AttributeType, read_attribute, read_property
 from ..scene.blender.mesh import (
-    AttributeType,
     VertexGroupWeights,
     mesh_of,
-    read_attribute,
     read_edges,
     read_positions,
-    read_property,
     read_weights,
 )
 from ..scene.blender.own_objects import is_posed_copy
+from ..scene.blender.placement import has_moved, object_to_armature
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.bone_texts import kinds_by_index

@@ -11,25 +11,19 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.face_features import feature_bones, limb_radii
 from ..analysis.joint_softness import less_soft, parents_at_joints, softness_between
 from ..analysis.limbs import Limbs, with_limbs
-from ..analysis.mesh_graph import islands
-from ..analysis.seams import SeamMesh
 from ..analysis.soft_proof import LessSoft, ProvedSkin
-from ..analysis.soft_weights import (
-    Matches,
-    SkinSurface,
-    SoftWeights,
-    feature_bones,
-    limb_radii,
-    smooth_radii,
-    soft_weights,
-)
+from ..analysis.soft_weights import Matches, SoftWeights, smooth_radii, soft_weights
+from ..analysis.surface.rigid_pieces import islands
+from ..analysis.surface.seams import SeamMesh
+from ..analysis.surface.skin_surface import SkinSurface
 from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Int64s, Integers
 from ..core.influences import Influences
-from ..core.limb_joints import SkinAtRest
 from ..core.ropes import rope_shares
 from ..core.skeleton import BoneKinds, JointStrengths, LimbAxis, Skeleton, bones_of
+from ..core.skin_at_rest import SkinAtRest
 from ..core.topology import MeshArrays
 from ..core.vectors import cross
 from ..errors import UserError

@@ -1,4 +1,10 @@
-"""The feature's operators: soften weights, put painted ones back, compute *Softness*."""
+"""The feature's operators: soften weights, put painted ones back, compute *Softness*.
+
+Computes soft weights where *Softness* asks for them, while the user goes on working.
+
+By a timer: when a modal operator ends, Blender ends the grab of the mouse, and whatever the user
+drags at that moment goes back to where it was pressed.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +29,7 @@ from ..session.changes import LOADED
 from ..session.delayed_calls import DelayedCall
 from ..session.status import status_of, tag_redraw
 from ..steps import run_through
+from ..ui_shared.option_properties import options_from, with_option_properties
 from ..ui_shared.reporting import (
     OperatorResult,
     Refusing,
@@ -30,9 +37,7 @@ from ..ui_shared.reporting import (
     Steps,
     Work,
     is_running,
-    options_from,
     reports_errors,
-    with_option_properties,
 )
 from ..wording import listed
 from .softening import (
@@ -42,9 +47,6 @@ from .softening import (
     soften_weights,
     softening_refusal,
 )
-
-# The operators that soften the weights of characters and put the painted ones back.
-
 
 # Up to so many vertices, which take about a second, it runs at once: the panel to adjust it opens.
 _AT_ONCE = 15_000
@@ -120,12 +122,6 @@ class DQC_OT_restore_weights(Refusing, Operator):
         names = listed([obj.name for obj in objects])
         self.report({"INFO"}, f"{names}: the painted weights are back.")
         return {"FINISHED"}
-
-
-# Computes soft weights where *Softness* asks for them, while the user goes on working.
-#
-# By a timer: when a modal operator ends, Blender ends the grab of the mouse, and whatever the user
-# drags at that moment goes back to where it was pressed.
 
 
 # Seconds between two looks while something else runs.

@@ -1,4 +1,10 @@
-"""Softens the weights of characters, and puts the painted ones back."""
+"""Softens the weights of characters, and puts the painted ones back.
+
+Softness: the soft weights in the soft copy of a character follow those that are painted.
+
+They are computed when weights, mesh, bones or the setting have changed, never in a frame. What
+they were made from is in the copy as a record, so that a file says whether they are right.
+"""
 
 from __future__ import annotations
 
@@ -18,57 +24,51 @@ from ..errors import UserError, raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
+    OTHER_MESHES,
+    SOFT_WEIGHTS,
+    digest,
+    digest_of_bones,
+    structure_of,
+)
+from ..scene.binding.modifiers_before import followed_modifiers, reshaping_modifiers
+from ..scene.binding.shape_key_offsets import ShapeKeys, written_by_drivers
+from ..scene.binding.soft_copy import (
     FEATURES_PROPERTY,
     KEYS_IN_RECORD,
     LESS_SOFT,
-    OTHER_MESHES,
     RECORD_PROPERTY,
-    SOFT_WEIGHTS,
     copies_keys,
-    digest,
-    digest_of_bones,
     digest_of_found_weights,
-    followed_modifiers,
     less_soft_joints,
     record_of,
-    reshaping_modifiers,
     soft_copy,
-    structure_of,
     write_points,
 )
-from ..scene.binding.shape_key_offsets import ShapeKeys, written_by_drivers
 from ..scene.blender.animation_curves import animated_paths
-from ..scene.blender.armature import deforming_bones, object_to_armature
+from ..scene.blender.armature import deforming_bones
+from ..scene.blender.bulk_arrays import AttributeType, read_attribute
 from ..scene.blender.mesh import (
-    AttributeType,
     VertexGroupWeights,
     mesh_of,
     other_users,
-    read_attribute,
     read_positions,
     read_weights,
     write_first_weights,
 )
 from ..scene.blender.own_objects import keep_record, text_in
+from ..scene.blender.placement import object_to_armature
 from ..scene.blender.rigging import VISIBILITY, deformation_refusal, rig_of, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.kept_weights import BAKED_BONES, PAINTED, add_to_record, keep_weights, kept_record
+from ..scene.kept_weights import restore_refusal as kept_refusal
+from ..scene.kept_weights import restore_weights as restore_kept
 from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.addon_preferences import soft_weights_are_proved
 from ..scene.settings.bone_texts import kinds_by_index, strengths_by_index
 from ..scene.settings.declaration import frozen_values, props
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.stack import find_rig
-from ..scene.vertex_groups import (
-    BAKED_BONES,
-    PAINTED,
-    add_to_record,
-    keep_weights,
-    kept_record,
-    write_rows,
-    writing_refusal,
-)
-from ..scene.vertex_groups import restore_refusal as kept_refusal
-from ..scene.vertex_groups import restore_weights as restore_kept
+from ..scene.vertex_groups import write_rows, writing_refusal
 from ..session.changes import clear_keys
 from ..session.memory import memories
 from ..steps import Progress, run_through, with_progress
@@ -376,12 +376,6 @@ def _write(obj: bpy.types.Object, softened: Softened) -> int:
     )
     mesh_of(obj).update_tag()
     return len(soft.vertices)
-
-
-# Softness: the soft weights in the soft copy of a character follow those that are painted.
-#
-# They are computed when weights, mesh, bones or the setting have changed, never in a frame. What
-# they were made from is in the copy as a record, so that a file says whether they are right.
 
 
 # The most limbs that a vertex follows: Blender needs no limit, and more are not seen.

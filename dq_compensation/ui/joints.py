@@ -13,10 +13,12 @@ from ..analysis.soft_proof import LessSoft
 from ..examples.operators import active_character
 from ..lifecycle import enabling
 from ..lifecycle.character_settings import meshes_with_settings
-from ..modifier.written_record import FoundBones, found_bones, joint_counts
+from ..modifier.found_bones import FoundBones, found_bones
+from ..modifier.written_record import joint_counts
 from ..painting.panel import draw_overlay
-from ..scene.binding.content import less_soft_by_name
-from ..scene.blender.armature import armature_of, flipped_name
+from ..scene.binding.soft_copy import less_soft_by_name
+from ..scene.blender.armature import armature_of
+from ..scene.blender.bone_names import flipped_name
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import selected_characters
 from ..scene.settings.bone_texts import (
@@ -38,16 +40,14 @@ from ..scene.settings.object_settings import (
 from ..scene.stack import find_rig
 from ..session.changes import writing_settings
 from ..session.status import status_of
-from ..ui_shared.reporting import OperatorResult, Refusing, draw_in_one_line, draw_sentence
+from ..ui_shared.reporting import OperatorResult, Refusing
+from ..ui_shared.sentences import draw_in_one_line, draw_sentence
 from ..ui_shared.sidebar import RowsOfItems, SubPanel
 from ..wording import counted
 from .operators import NOTHING_ENABLED
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems
-
-# What is chosen at a joint.
-
 
 _KINDS = (
     ("AUTO", "Automatic", "What the skin and the weights show"),

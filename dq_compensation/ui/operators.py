@@ -19,7 +19,7 @@ from ..lifecycle.character_settings import (
 from ..lifecycle.following import end_comparison
 from ..lifecycle.notes import older_than_its_file
 from ..modifier.plain_view import show_plain
-from ..scene.binding.content import other_renders_warning
+from ..scene.binding.modifiers_before import other_renders_warning
 from ..scene.blender.rigging import telling_name
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import (
@@ -224,9 +224,6 @@ class DQC_OT_refresh(Refusing, Operator):
         return {"FINISHED"} if summaries else {"CANCELLED"}
 
 
-# The switches in the list of a character's meshes, and a mesh with settings of its own.
-
-
 class DQC_OT_switch_mesh(Refusing, Operator):
     """Deform this mesh of the character with DQ Compensation. Off: its Armature modifier does"""
 
@@ -340,9 +337,6 @@ _MENUS: tuple[Any, ...] = (bpy.types.VIEW3D_MT_object, bpy.types.VIEW3D_MT_pose)
 def _draw_menu(menu: Any, _context: Context) -> None:
     menu.layout.separator()
     menu.layout.menu(VIEW3D_MT_dq_compensation.__name__)
-
-
-# Shows characters as Blender deforms them, for comparison.
 
 
 # Blender goes on with these while the key is held: playback, and the view.
@@ -523,9 +517,6 @@ def _remove_shortcuts() -> None:
     for keys, item in _keys:
         keys.keymap_items.remove(item)
     _keys.clear()
-
-
-# What is registered.
 
 
 def register() -> None:

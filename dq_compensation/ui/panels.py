@@ -21,17 +21,14 @@ from ..scene.selected_characters import SelectedCharacter, nothing_selected, sel
 from ..scene.settings.object_settings import Settings, is_enabled, settings_of, written_settings
 from ..setup_check.panel import draw_setup_check
 from ..softness.operators import DQC_OT_update_softness, draw_softness, softness_messages
-from ..ui_shared.reporting import (
+from ..ui_shared.reporting import OperatorResult, Refusing, draw_running, last_report
+from ..ui_shared.sentences import (
     DIALOG_WIDTH,
-    OperatorResult,
-    Refusing,
     cut_to_width,
     draw_in_dialog,
     draw_in_one_line,
-    draw_running,
     draw_sentence,
     fitting_list,
-    last_report,
 )
 from ..ui_shared.sidebar import SidebarPanel, SubPanel, own_panels
 from ..viewport.see_through import display_hints
@@ -53,9 +50,6 @@ from .operators import (
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems
-
-
-# The sub-panel of what is seldom changed.
 
 
 class AdvancedPanel(SubPanel):
@@ -155,9 +149,6 @@ def _draw_own_settings(
     _method(layout, context, mesh)
 
 
-# The main panel: what a rigger touches.
-
-
 _SUB_PANELS: tuple[type[SubPanel], ...] = (
     JointsPanel,
     PaintPanel,
@@ -255,9 +246,6 @@ def _sliders(layout: UILayout, owner: Object) -> None:
     column.prop(settings, "factor", slider=True)
     draw_softness(column, owner)
     column.prop(settings, "twist_spread", slider=True)
-
-
-# What there is to say of a character: one line of the panel, and a list that it opens.
 
 
 class Message(NamedTuple):

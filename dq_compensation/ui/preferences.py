@@ -17,7 +17,8 @@ from ..scene.settings.addon_preferences import (
 )
 from ..scene.settings.object_settings import CharacterChoices
 from ..session.status import tag_redraw
-from ..ui_shared.reporting import OperatorResult, with_setting_properties
+from ..ui_shared.option_properties import with_setting_properties
+from ..ui_shared.reporting import OperatorResult
 from .operators import draw_shortcuts
 
 _COLOUR_MAPS = (

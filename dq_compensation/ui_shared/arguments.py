@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import numbers
 import os
-import signal
 import sys
-import textwrap
-import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import wraps
-from inspect import cleandoc, signature
 from pathlib import Path
-from types import FrameType
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import bpy
 
@@ -23,8 +17,6 @@ from ..errors import BindingError, UserError
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, REFUSAL_NOT_A_MESH
 from ..scene.selected_characters import deformed_meshes
-from ..scene.settings.declaration import Declared, declared_in
-from ..steps import Progress
 from ..wording import bounded
 
 Objects = bpy.types.Object | Iterable[bpy.types.Object]
@@ -36,8 +28,8 @@ AnyPath = str | os.PathLike[str]
 OnProgress = Callable[[float, str], None]
 """Gets how much is done, 0 to 1, and what is being done, as in the status line."""
 
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 def original(obj: bpy.types.Object) -> bpy.types.Object:
@@ -84,14 +76,14 @@ def meshes_of(obj: bpy.types.Object) -> list[bpy.types.Object]:
     return found
 
 
-def one_or_all(obj: bpy.types.Object, results: list[_Result]) -> _Result | list[_Result]:
+def one_or_all(obj: bpy.types.Object, results: list[Result]) -> Result | list[Result]:
     """The results for the meshes of an armature; the only one for a mesh."""
     return results if obj.type == "ARMATURE" else results[0]
 
 
 def of_characters(
-    function: Callable[Concatenate[bpy.types.Object, _Arguments], _Result],
-) -> Callable[Concatenate[bpy.types.Object, _Arguments], Any]:
+    function: Callable[Concatenate[bpy.types.Object, Arguments], Result],
+) -> Callable[Concatenate[bpy.types.Object, Arguments], Any]:
     """Decorate a function of a mesh object: of an armature, it gives a list for all its meshes."""
 
     @wraps(function)
@@ -258,172 +250,3 @@ def selection_kept() -> Generator[None]:
         layer.objects.active = active
         if active is not None and active.mode != mode:
             bpy.ops.object.mode_set(mode=mode)
-
-
-# Gives functions for scripts the options of a dataclass as arguments, for callers and `help`.
-
-
-_Object = TypeVar("_Object")
-_Options = TypeVar("_Options")
-
-
-def with_option_arguments(
-    task: Callable[_Arguments, _Options],
-) -> Callable[
-    [Callable[[_Object, _Options], _Result]], Callable[Concatenate[_Object, _Arguments], _Result]
-]:
-    """Decorate a function of an object and of options: scripts call it with each by its name.
-
-    Args:
-        task: the dataclass. In the docstring, its options stand where ``{options}`` is.
-    """
-
-    def decorate(function: Callable[[_Object, _Options], _Result]) -> Any:
-        own = signature(function)
-        first = next(iter(own.parameters.values()))
-        fields = signature(task).parameters.values()
-        called = own.replace(parameters=[first, *fields])
-
-        @wraps(function)
-        def with_arguments(*args: Any, **kwargs: Any) -> _Result:
-            try:
-                found = called.bind(*args, **kwargs).arguments
-            except TypeError as error:
-                raise UserError(f"{function.__name__}(): {error}.") from None
-            subject = found.pop(first.name)
-            return function(subject, require_options(cast("Any", task)(**found)))
-
-        cast("Any", with_arguments).__signature__ = called
-        texts = "\n".join(map(_described, declared_in(cast("type", task)).values()))
-        with_arguments.__doc__ = cleandoc(function.__doc__ or "").replace("    {options}", texts)
-        return with_arguments
-
-    return decorate
-
-
-def require_options(options: _Options) -> _Options:
-    """The options, with tuples where they are several values.
-
-    Raises:
-        UserError: one of them cannot have its value.
-    """
-    sequences: dict[str, Any] = {}
-    for each in declared_in(type(options)).values():
-        value = getattr(options, each.name)
-        if not each.several:
-            require_value(each, value, each.noun)
-            continue
-        sequences[each.name] = several(value)
-        noun = f"The name of {each.name}" if each.kind is str else each.name
-        for one in sequences[each.name]:
-            require_value(each, one, noun)
-    return cast("Any", replace)(options, **sequences)
-
-
-def require_value(declared: Declared, value: Any, noun: str) -> None:
-    """See that a setting or an option can have a value.
-
-    Args:
-        noun: for the value of a number or of a text among several.
-
-    Raises:
-        UserError: it cannot.
-    """
-    if declared.allowed:
-        require_choice(declared.name, value, declared.allowed)
-    elif declared.kind is str:
-        require_type(noun if declared.several else declared.name, value, str, "a text")
-    elif declared.kind is bool:
-        require_type(declared.name, value, bool, "True or False")
-    else:
-        require_number(noun, value, *declared.bounds, whole=declared.kind is int)
-
-
-def _described(option: Declared) -> str:
-    """An option, for the arguments in a docstring."""
-    labels = {identifier: f" ({label})" for identifier, label, _ in option.choices}
-    choices = [f"{each!r}{labels.get(each, '')}" for each in option.allowed]
-    text = f"{option.name}: {option.sentence}" + (f": {', '.join(choices)}" if choices else "")
-    return textwrap.fill(f"{text}.", 96, initial_indent=" " * 4, subsequent_indent=" " * 8)
-
-
-# Runs what operators run in steps to its end, and keeps Ctrl C from leaving half of it.
-
-
-NOTHING_CHANGED = "Stopped. Nothing has changed."
-NOT_CHECKED = "Stopped. The bake is whole, but its result was not checked."
-
-_Interrupt = tuple[int, FrameType | None]
-
-
-@contextmanager
-def interrupts_wait() -> Generator[list[_Interrupt]]:
-    """Let Ctrl C wait until the block has ended, where Python handles it; yields those that wait.
-
-    Blender changes data in many small steps; an exception between two of them would leave half of
-    the work.
-    """
-    waiting: list[_Interrupt] = []
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
-        yield waiting
-        return
-    signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
-    raised = False
-    try:
-        yield waiting
-    except KeyboardInterrupt:
-        raised = True
-        raise
-    finally:
-        signal.signal(signal.SIGINT, before)
-        # Python's own handler would raise another one, without a sentence.
-        if waiting and not (raised and before is signal.default_int_handler):
-            before(*waiting[-1])
-
-
-def require_progress(progress: OnProgress | None) -> None:
-    """See that `progress` can be called.
-
-    Raises:
-        UserError: it cannot.
-    """
-    if progress is not None and not callable(progress):
-        raise UserError(f"progress cannot be {progress!r}. Give a function.")
-
-
-def run_steps(
-    steps: Generator[Progress, None, _Result],
-    progress: OnProgress | None = None,
-    *,
-    stopped: str = NOT_CHECKED,
-) -> _Result:
-    """Run steps to their end.
-
-    Ctrl C, or an exception of `progress`, ends them between two steps. Before they have begun to
-    write, everything is as it was. Later the bake is whole, but its result was not checked: the
-    KeyboardInterrupt says which.
-
-    Args:
-        progress: called after each step.
-        stopped: what it says then.
-
-    Returns:
-        what the steps return.
-
-    Raises:
-        UserError: `progress` is no function, and what the steps raise.
-    """
-    require_progress(progress)
-    with interrupts_wait() as interrupts:
-        try:
-            while True:
-                done = next(steps)
-                if interrupts:
-                    raise KeyboardInterrupt(NOTHING_CHANGED if done.stoppable else stopped)
-                if progress is not None:
-                    progress(done.share, done.doing)
-        except StopIteration as end:
-            return end.value
-        finally:
-            steps.close()

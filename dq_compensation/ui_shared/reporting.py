@@ -1,11 +1,15 @@
-"""Shared by operators: their result, their refusals, and how they show an error."""
+"""Shared by operators: their result, their refusals, and how they show an error.
+
+Keeps what the user has chosen in a dialog that ends with an error: Blender keeps the values of
+operators that finish, and no others.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from collections.abc import Callable, Generator, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import blf
 import bpy
@@ -13,148 +17,18 @@ from bpy.types import Context, Event, Operator, Timer, UILayout
 
 from ..errors import UserError
 from ..holding import operation
-from ..scene.settings.declaration import declared_in
 from ..session.changes import LOADED, RESTORED
 from ..session.known_objects import enabled_objects
 from ..session.status import tag_redraw
 from ..steps import Progress, run_through
-from ..wording import listed
+from .sentences import DIALOG_WIDTH
 
 if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import IconItems, OperatorReturnItems
+    from bpy.stub_internal.rna_enums import OperatorReturnItems
 
     OperatorResult = set[OperatorReturnItems]
 else:
     OperatorResult = set[str]
-
-# Draws sentences that are longer than a panel is wide.
-
-# Blender's own font of the interface, and its size where no style says it.
-_FONT = 0
-_POINTS = 11.0
-# Pixels at interface scale 1: of a sidebar that is not there, and the least that a line gets.
-_NO_SIDEBAR, _NARROWEST = 240.0, 80.0
-# What a text does not get of the sidebar: its icon and the tabs.
-_MARGIN = 84
-# The letters of a name in a line that is too long.
-_LONG_NAME = 12
-# The width of dialogs in pixels at interface scale 1, and the part of it that is not text.
-DIALOG_WIDTH = 400
-_DIALOG_MARGIN = 60
-
-
-def draw_sentence(
-    layout: UILayout, context: Context, text: str, icon: IconItems, *, margin: int = _MARGIN
-) -> None:
-    """Draw a sentence in lines that fit into the sidebar, an icon before the first.
-
-    Args:
-        margin: the pixels of the sidebar, at interface scale 1, that the text does not get: the
-            icon's, the tabs' and those of the boxes around it.
-    """
-    _draw_lines(layout, broken_lines(text, _sidebar_width(context, margin)), icon)
-
-
-def shortened(context: Context, name: str, before: str = "") -> str:
-    """A text and a name, which begins with an ellipsis where the sidebar is too narrow for both.
-
-    Names of bones often begin alike and differ at their ends.
-    """
-    width, shown = _sidebar_width(context, _MARGIN), name
-    while len(shown) > 1 and shown_width(before + shown) > width:
-        shown = "\u2026" + shown.lstrip("\u2026")[1:]
-    return before + shown
-
-
-def draw_in_one_line(row: UILayout, sentences: str, text: str, icon: IconItems) -> None:
-    """Draw a text that is cut where it is too long; its tooltip, and a click, show all sentences.
-
-    Args:
-        sentences: on one subject; empty: all messages of the active character.
-    """
-    row.alignment = "LEFT"
-    button: Any = row.operator("dqc.messages", text=text, icon=icon, emboss=False)
-    button.sentences = sentences
-
-
-def cut_to_width(
-    context: Context, text: str, margin: int = _MARGIN, names: Iterable[str] = ()
-) -> str:
-    """The beginning of a text that the sidebar has room for; `margin` as of `draw_sentence`.
-
-    Blender leaves out the middle of a text that is too long.
-
-    Args:
-        names: that may be in it. Long ones keep their ends alone, so that the text has room.
-    """
-    width = _sidebar_width(context, margin)
-    if shown_width(text) <= width:
-        return text
-    for name in sorted(names, key=len, reverse=True):  # one may begin with another
-        if len(name) > _LONG_NAME:
-            text = text.replace(name, f"\u2026{name[1 - _LONG_NAME :]}")
-    while text and shown_width(f"{text}\u2026") > width:
-        text = text[:-1]
-    return f"{text.rstrip()}\u2026"
-
-
-def fitting_list(context: Context, names: Sequence[str], before: str) -> str:
-    """A text and the first names, three at most: as many as the sidebar has room for, and one."""
-    width = _sidebar_width(context, _MARGIN)
-    texts = (before + listed(names, most) for most in (3, 2))
-    return next((text for text in texts if shown_width(text) <= width), before + listed(names, 1))
-
-
-def _sidebar_width(context: Context, margin: int) -> float:
-    """The pixels at interface scale 1 that a text gets."""
-    region = context.region
-    width = region.width / context.preferences.system.ui_scale if region else _NO_SIDEBAR + margin
-    return max(width - margin, _NARROWEST)
-
-
-def draw_in_dialog(layout: UILayout, text: str, icon: IconItems) -> None:
-    """Draw sentences in lines that fit into a dialog of `DIALOG_WIDTH`."""
-    _draw_lines(layout, broken_lines(text, DIALOG_WIDTH - _DIALOG_MARGIN), icon)
-
-
-def _draw_lines(layout: UILayout, lines: list[str], icon: IconItems) -> None:
-    """Lines close to each other, an icon before the first."""
-    column = layout.column(align=True)
-    column.scale_y = 0.8
-    for number, line in enumerate(lines):
-        column.label(text=line, icon=icon if number == 0 else "BLANK1")
-
-
-def broken_lines(text: str, width: float) -> list[str]:
-    """A text in lines of at most so many pixels at interface scale 1; longer words stand alone."""
-    space = shown_width(" ")
-    lines: list[str] = []
-    left = 0.0
-    for word in text.split():
-        needed = shown_width(word)
-        if lines and space + needed <= left:
-            lines[-1] = f"{lines[-1]} {word}"
-            left -= space + needed
-        else:
-            lines.append(word)
-            left = width - needed
-    return lines
-
-
-def shown_width(text: str) -> float:
-    """The width of a text in the interface, in pixels at interface scale 1."""
-    preferences = bpy.context.preferences
-    points = preferences.ui_styles[0].widget.points if preferences.ui_styles else _POINTS
-    # It is 0 in a session without a window.
-    scale = preferences.system.ui_scale or 1.0
-    return _measured(text, points * scale) / scale
-
-
-@lru_cache(maxsize=4096)
-def _measured(text: str, size: float) -> float:
-    blf.size(_FONT, size)
-    return blf.dimensions(_FONT, text)[0]
-
 
 Outcome = str | tuple[str, bool]
 """What an operator has done, in a sentence; False with it: something was left out."""
@@ -243,64 +117,6 @@ def _enabled_now() -> frozenset[int]:
     return frozenset(obj.session_uid for obj in enabled_objects())
 
 
-# Gives operators the properties of declared options, and reads the options from them.
-
-
-_Class = TypeVar("_Class", bound=type)
-_Options = TypeVar("_Options")
-
-_NONE: dict[str, Any] = {}
-
-
-def with_option_properties(*tasks: type) -> Callable[[_Class], _Class]:
-    """Decorate an operator: it has the properties of options, besides its own.
-
-    Several values have none: the dialog asks for them in a way of its own.
-    """
-    options = [each for task in tasks for each in declared_in(task).values() if not each.several]
-    return _with_properties({each.property_name: each.property() for each in options})
-
-
-def with_setting_properties(
-    declaration: type, names: Iterable[str], prefix: str = ""
-) -> Callable[[_Class], _Class]:
-    """Decorate an operator or the preferences: it has the properties of settings, and its own.
-
-    They call nothing when they change.
-
-    Args:
-        prefix: before the names of the properties.
-    """
-    settings = declared_in(declaration)
-    return _with_properties({prefix + name: settings[name].property_elsewhere() for name in names})
-
-
-def _with_properties(properties: Mapping[str, Any]) -> Callable[[_Class], _Class]:
-    def decorate(owner: _Class) -> _Class:
-        owner.__annotations__ = {**properties, **owner.__annotations__}
-        return owner
-
-    return decorate
-
-
-def options_from(operator: Operator, task: type[_Options], **others: Any) -> _Options:
-    """The options that are chosen in an operator; `others` are not in its properties."""
-    values = {
-        name: getattr(operator, each.property_name)
-        for name, each in declared_in(task).items()
-        if not each.several and name not in others
-    }
-    return task(**values, **others)
-
-
-def property_names(task: type) -> tuple[str, ...]:
-    """The names of the properties that an operator has of options, in the order of the fields."""
-    return tuple(each.property_name for each in declared_in(task).values() if not each.several)
-
-
-# Keeps what the user has chosen in a dialog that ends with an error: Blender keeps the values of
-# operators that finish, and no others.
-
 _kept_values: dict[tuple[str, bool], dict[str, Any]] = {}
 
 
@@ -314,7 +130,7 @@ class Asks(Operator):
     ) -> OperatorResult:
         """Open the dialog. What `execute` runs in steps then runs modally."""
         self._interactive = True
-        for name, value in _kept_values.pop(_dialog(self), _NONE).items():
+        for name, value in _kept_values.pop(_dialog(self), {}).items():
             if not self.properties.is_property_set(name):
                 setattr(self, name, value)
         return context.window_manager.invoke_props_dialog(self, width=width, confirm_text=confirm)
@@ -332,8 +148,6 @@ def _dialog(operator: Any) -> tuple[str, bool]:
     """What tells dialogs apart: a dry run has one of its own."""
     return operator.bl_idname, getattr(operator, "dry_run", False)
 
-
-# Runs a long bake: step by step with a progress bar while Blender stays alive, or in one go.
 
 # Seconds of work between two looks at the keyboard: at least so many, and as many as Blender took
 # to draw the last frame, so that drawing a heavy scene takes half of the time at most.

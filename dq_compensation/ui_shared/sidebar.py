@@ -14,8 +14,6 @@ from bpy.types import Context, Operator, Panel, UILayout, UIList
 from ..session.known_objects import KnownObjects
 from .reporting import OperatorResult
 
-# Opens the manual: a button in each panel, and F1 over the add-on's settings and operators.
-
 # The extension's folder: the zip has the pages as HTML, the project as it is written.
 _ROOT = Path(__file__).parents[2]
 _MANUAL, _SOURCES = _ROOT / "manual", _ROOT / "docs"

@@ -1,4 +1,11 @@
-"""Skins the enabled objects of viewports, copies of a character by one dispatch."""
+"""Skins the enabled objects of viewports, copies of a character by one dispatch.
+
+Poses and skins the enabled objects of viewports, copies of a character together.
+
+Copies of a character whose settings are equal are one *batch*: one dispatch skins them all. Any
+other object is a batch of one. Batches of the same armatures, as those of a character of many
+meshes, share their poses.
+"""
 
 from __future__ import annotations
 
@@ -205,12 +212,6 @@ def deformed_object(
     batch.update(poses)
     return batch.deformed
 
-
-# Poses and skins the enabled objects of viewports, copies of a character together.
-#
-# Copies of a character whose settings are equal are one *batch*: one dispatch skins them all. Any
-# other object is a batch of one. Batches of the same armatures, as those of a character of many
-# meshes, share their poses.
 
 # How many batches of an object are kept: viewports may show different ones.
 _KEPT = 3

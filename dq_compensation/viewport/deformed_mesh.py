@@ -1,4 +1,11 @@
-"""Skins all instances of one mesh by one dispatch, with their shape keys."""
+"""Skins all instances of one mesh by one dispatch, with their shape keys.
+
+Applies the shape keys of all instances of a mesh.
+
+The values of most keys are given. What these keys make of the rest positions is kept until a
+value changes. The values of the others follow the pose of each instance, from a take or as the
+weights of example poses; the skinning pass adds those keys.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +27,7 @@ from ..core.skeleton import Skeleton
 from ..core.solved_shapes import SolvedShapes
 from ..core.topology import Topology
 from ..scene.binding.binding import Binding
-from ..scene.binding.shape_key_offsets import Examples
+from ..scene.binding.kept_examples import Examples
 from .array_textures import (
     TEXTURE_WIDTH,
     array_from_texture,
@@ -187,13 +194,6 @@ def _packed_offsets(offsets: Floats) -> KeyOffsets:
     rows[:, 3] = keys
     textures = (texture_from_array(starts, 1), texture_from_array(rows, 4))
     return KeyOffsets(zip(("key_starts", "key_offsets"), textures, strict=True))
-
-
-# Applies the shape keys of all instances of a mesh.
-#
-# The values of most keys are given. What these keys make of the rest positions is kept until a
-# value changes. The values of the others follow the pose of each instance, from a take or as the
-# weights of example poses; the skinning pass adds those keys.
 
 
 _OF_MOTION, _OF_EXAMPLE = 1.0, 2.0

@@ -13,7 +13,7 @@ import numpy as np
 from bpy.types import Context, Depsgraph, Object
 from gpu.types import GPUTexture, GPUUniformBuf
 
-from ..scene.binding.numpy_evaluator import support_of, support_weights
+from ..scene.binding.capture import support_of, support_weights
 from ..scene.blender.scenes import world_millimetres
 from ..scene.settings.addon_preferences import ColourMap, overlay_colours
 from ..scene.settings.object_settings import Settings, settings_of

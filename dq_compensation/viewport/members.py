@@ -16,9 +16,11 @@ from ..core.pose import Pose
 from ..core.vectors import extent
 from ..errors import PoseError
 from ..scene.binding.binding import Binding
-from ..scene.binding.shape_key_offsets import Examples, ShapeKeys
-from ..scene.blender.armature import matrices_of_poses, object_to_armature, world_matrix
+from ..scene.binding.kept_examples import Examples
+from ..scene.binding.shape_key_offsets import ShapeKeys
+from ..scene.blender.armature import matrices_of_poses
 from ..scene.blender.mesh import mesh_of
+from ..scene.blender.placement import object_to_armature, world_matrix
 from ..scene.blender.rigging import rig_of
 from ..scene.settings.object_settings import Settings
 from .instance_poses import GivenPoses, PlayedPoses

@@ -1,4 +1,14 @@
-"""Lists the shaders with their inputs and outputs, and compiles each at its first use."""
+"""Lists the shaders with their inputs and outputs, and compiles each at its first use.
+
+Declares the inputs and outputs of a shader, and compiles it.
+
+A shader's body is a file in ``shaders``; no binding is declared there. Everything here needs the
+GPU: call it from a draw handler, a timer or a frame handler, never from a thread.
+
+A shader is compiled at its first use.
+
+With `listed`, a shader is for the instances of a list alone; see `ListPart`.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +24,8 @@ from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ..core.dual_quaternion import ALIKE, FACING_TOLERANCE
 from ..core.limb_joints import BENT_AS_TURNED, LEAST_TURN, LOOSENED, SHORTEST_RAY
 from ..core.pose import CURVED, NO_LENGTH, NOT_ORTHONORMAL, STRAIGHT
-from ..core.skinning import CENTRE_DAMPING
 from ..core.solved_shapes import BALL, FADE, HINGE, OFF_PLANE, ROTATES, TURNED_ROUND
+from ..core.spherical_joints import CENTRE_DAMPING
 from ..core.swing_joints import MOST_SWUNG, SWUNG_BACK
 from ..core.twist_limbs import SWUNG_FAR
 from .array_textures import LOCAL_SIZE
@@ -31,8 +41,6 @@ from .kernels import (
     PosePaletteLayout,
 )
 from .shape_textures import OFFSETS, WEIGHTS
-
-# Reads the bodies of shaders from the folder ``shaders``, with their includes.
 
 SHADERS_DIRECTORY = Path(__file__).resolve().parents[2] / "shaders"
 
@@ -71,11 +79,6 @@ def shader_source(name: str, directory: Path = SHADERS_DIRECTORY) -> str:
 
     return resolved(name, "")
 
-
-# Declares the inputs and outputs of a shader, and compiles it.
-#
-# A shader's body is a file in ``shaders``; no binding is declared there. Everything here needs the
-# GPU: call it from a draw handler, a timer or a frame handler, never from a thread.
 
 VIEW_TEXELS = 21
 COLOUR_STOPS = 10
@@ -197,10 +200,6 @@ def _compiled(name: str, info: GPUShaderCreateInfo) -> GPUShader:
     except Exception as error:
         raise ShaderError(f"The shader {name} does not compile on this GPU") from error
 
-
-# A shader is compiled at its first use.
-#
-# With `listed`, a shader is for the instances of a list alone; see `ListPart`.
 
 PASSES = {
     # Finds the transforms between keys.

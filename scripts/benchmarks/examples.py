@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dq_compensation.core.dual_quaternion import quaternions_from_axis_angle, rotate_vectors
-from dq_compensation.core.example_poses import ExampleBone, support
+from dq_compensation.core.example_poses import ExampleBone
+from dq_compensation.core.example_support import support
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.key_writing import write_key

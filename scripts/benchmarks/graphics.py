@@ -21,13 +21,14 @@ from benchmarks.examples import BENDS, bent
 from benchmarks.grid import build_chain, build_grid
 from benchmarks.targets import record
 from dq_compensation.core.deform import BLENDED_METHODS, METHODS, Deformation, Method
-from dq_compensation.core.example_poses import ExamplePoses, support
+from dq_compensation.core.example_poses import ExamplePoses
+from dq_compensation.core.example_support import support
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.skinning import joint_sets
+from dq_compensation.core.skin_at_rest import SkinAtRest
+from dq_compensation.core.spherical_joints import joint_sets
 from dq_compensation.core.topology import Topology, topology
 from dq_compensation.scene.blender.armature import pose_matrices, pose_order, read_skeleton
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_positions

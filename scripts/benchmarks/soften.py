@@ -26,7 +26,7 @@ from benchmarks.targets import record
 from benchmarks.turns import Cast, copied, times_in_turn
 from dq_compensation import api
 from dq_compensation.analysis import soft_weights
-from dq_compensation.analysis.mesh_graph import MeshGraph, smooth_values
+from dq_compensation.analysis.surface.mesh_graph import MeshGraph, smooth_values
 from dq_compensation.arrays import Floats, Indices, Integers
 from human.dressed import HEAD, SHIRT, TROUSERS, add_mesh, garment
 from human.model import build_human, load_human_arrays

@@ -18,17 +18,18 @@ from benchmarks.examples import bent
 from card.blender_gpu import Dispatch, recorded
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
-from dq_compensation.core.example_poses import ExamplePoses, support
+from dq_compensation.core.example_poses import ExamplePoses
+from dq_compensation.core.example_support import support
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.skinning import JointSets, joint_sets
+from dq_compensation.core.skin_at_rest import SkinAtRest
+from dq_compensation.core.spherical_joints import JointSets, joint_sets
 from dq_compensation.core.topology import Topology
 from dq_compensation.core.twist_limbs import TwistLimbs
 from dq_compensation.pipeline.takes.played_takes import Instances, Playback, Playing
-from dq_compensation.scene.binding.shape_key_offsets import Examples
+from dq_compensation.scene.binding.kept_examples import Examples
 from dq_compensation.viewport import shaders
 from dq_compensation.viewport.array_textures import TEXTURE_WIDTH, array_from_texture
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh

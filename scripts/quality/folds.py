@@ -35,8 +35,8 @@ from dq_compensation.analysis.flesh.measures import SkinMeasures
 from dq_compensation.analysis.flesh.region import FleshRegion
 from dq_compensation.analysis.flesh.solving import KeptPose, SolvedReport, solve_folds
 from dq_compensation.analysis.flesh.way import WayToPose
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.scene.blender.triangle_trees import SurfaceTree
 from dq_compensation.steps import run_through
 from environments import PROJECT

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dq_compensation.core.deform import Deformation, Method, deform
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from human.model import RIGS, Rig
 from quality.human import Human, JointPose, broad_poses, hinge_poses, mixed_poses, twisted_arm
 from quality.measures import SurfaceRegion, axis_distances

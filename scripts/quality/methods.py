@@ -15,10 +15,10 @@ from dq_compensation.analysis.limbs import with_limbs
 from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
-from dq_compensation.core.skinning import joint_sets
+from dq_compensation.core.skin_at_rest import SkinAtRest
+from dq_compensation.core.spherical_joints import joint_sets
 from human.model import HumanArrays, build_from
 from quality.body import Body
 from quality.reference_bulging_free import BulgingFree

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from dq_compensation.analysis.face_features import feature_bones, limb_radii
 from dq_compensation.analysis.limbs import with_limbs
-from dq_compensation.analysis.soft_weights import (
-    SkinSurface,
-    feature_bones,
-    limb_radii,
-    smooth_radii,
-    soft_weights,
-)
+from dq_compensation.analysis.soft_weights import smooth_radii, soft_weights
+from dq_compensation.analysis.surface.skin_surface import SkinSurface
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.ropes import rope_shares
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.steps import run_through, with_progress
 from quality.body import Body
 

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.core.twist_limbs import TwistLimbs
 from human.model import RIGS, Rig
 from human.poses import rotation, twist_about_parent

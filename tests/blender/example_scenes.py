@@ -11,7 +11,7 @@ from dq_compensation import api
 from dq_compensation.examples import authoring
 from dq_compensation.examples.authoring import bone_settings, give_shape
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.numpy_evaluator import support_weights
+from dq_compensation.scene.binding.capture import support_weights
 from dq_compensation.scene.settings.object_settings import Settings
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.scene.binding.content import soft_copy
+from dq_compensation.scene.binding.soft_copy import soft_copy
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.blender.own_objects import LINEAR_COPY_PROPERTY, SOFT_COPY_PROPERTY
 from dq_compensation.scene.blender.skinned_object import SkinnedObject

@@ -21,7 +21,7 @@ from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.setup_check.checks import bone_groups, weight_transition
 from dq_compensation.ui import panels
-from dq_compensation.ui_shared.reporting import draw_sentence
+from dq_compensation.ui_shared.sentences import draw_sentence
 from dq_compensation.viewport.gpu_objects import drawing_refusal
 from tests.blender.recorded_layout import RecordedLayout
 from tests.limb import build_posed_limb

@@ -19,7 +19,7 @@ from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.bake.range_bake import RangeBake
 from dq_compensation.errors import UserError
 from dq_compensation.pipeline.correctives.baked_keys import played_keys
-from dq_compensation.scene.key_writing import remove_curves
+from dq_compensation.scene.key_animation import remove_curves
 from tests.blender.bake_scenes import LAST_FRAME, curves_of
 from tests.blender.enabled_scenes import datablocks, enable, select
 from tests.blender.scene_builders import character, evaluated_positions

@@ -13,7 +13,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.modifier.attribute_names import SWING_AMOUNT, SWING_JOINT
-from dq_compensation.modifier.installation import evaluate_by_modifier
+from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
 from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate

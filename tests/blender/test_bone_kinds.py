@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.lifecycle.reconcile import reconcile
-from dq_compensation.modifier.written_record import found_bones
+from dq_compensation.modifier.found_bones import found_bones
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.ui.joints import DQC_OT_take_bone_for, _about, _listed
 from dq_compensation.ui.looks import copy_settings

@@ -23,14 +23,10 @@ from dq_compensation.pipeline.bones.helper_rig import (
     helper_names,
 )
 from dq_compensation.pipeline.bones.twist_bones import TwistHelper, twist_axes, twist_transforms
-from dq_compensation.scene.blender.armature import (
-    edited_bones,
-    pose_matrices,
-    pose_order,
-    read_skeleton,
-)
+from dq_compensation.scene.blender.armature import pose_matrices, pose_order, read_skeleton
+from dq_compensation.scene.blender.bone_editing import edited_bones
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.vertex_groups import kept_record
+from dq_compensation.scene.kept_weights import kept_record
 from tests.blender.bake_scenes import native, shows_armature_alone
 from tests.blender.enabled_scenes import description, enable, select
 from tests.blender.scene_builders import add_armature, link, linked_copy

@@ -8,7 +8,7 @@ import bpy
 import pytest
 
 from dq_compensation import api
-from dq_compensation.scene.blender.armature import flipped_name
+from dq_compensation.scene.blender.bone_names import flipped_name
 from human.model import build_human
 from tests.blender.enabled_scenes import enable
 

@@ -20,7 +20,7 @@ from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
-from dq_compensation.scene.binding.content import read_soft_weights
+from dq_compensation.scene.binding.soft_copy import read_soft_weights
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_weights
 from dq_compensation.session import character
 from dq_compensation.session.memory import memories

@@ -18,7 +18,7 @@ from dq_compensation.core.swing_joints import SwingJoints
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
-from dq_compensation.scene.blender.armature import object_to_armature
+from dq_compensation.scene.blender.placement import object_to_armature
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.known_bindings import current_binding
 from dq_compensation.session.memory import memories

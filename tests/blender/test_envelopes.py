@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.scene.blender.armature import envelope_factors
+from dq_compensation.scene.blender.envelopes import envelope_factors
 from dq_compensation.scene.blender.rigging import deformation_refusal
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from tests.blender.scene_builders import evaluated_positions

@@ -15,10 +15,10 @@ from dq_compensation import api
 from dq_compensation.examples.authoring import mirror_example
 from dq_compensation.examples.posed_copy import base_sentence, other_bases, take_over
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
-from dq_compensation.modifier.attribute_objects import attribute_object_of
+from dq_compensation.modifier.attributes.attribute_objects import attribute_object_of
 from dq_compensation.modifier.base import base_of
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.numpy_evaluator import support_weights
+from dq_compensation.scene.binding.capture import support_weights
 from dq_compensation.scene.blender.own_objects import remove_modifier
 from dq_compensation.scene.stack import modifiers_with
 from tests.blender.conftest import Human

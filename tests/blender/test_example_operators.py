@@ -16,10 +16,10 @@ from dq_compensation.examples import authoring, posed_copy
 from dq_compensation.examples.operators import active_bone
 from dq_compensation.examples.posed_copy import failure_of, take_for_granted
 from dq_compensation.lifecycle import enabling
+from dq_compensation.modifier.attributes.vertex_attributes import CONTENT_PROPERTY, attribute_names
 from dq_compensation.modifier.installation import replace_armature_modifier
-from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY, attribute_names
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.numpy_evaluator import support_weights
+from dq_compensation.scene.binding.capture import support_weights
 from dq_compensation.scene.copies import posed_copy_of
 from dq_compensation.session.status import status_of
 from tests.blender.conftest import Human

@@ -21,7 +21,7 @@ from dq_compensation.modifier.attribute_names import (
     numbered,
 )
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.blender.mesh import AttributeType, read_attribute
+from dq_compensation.scene.blender.bulk_arrays import AttributeType, read_attribute
 from dq_compensation.scene.copies import posed_copy_of
 from dq_compensation.session.status import mesh_edited
 from human.model import Rig

@@ -16,9 +16,9 @@ from dq_compensation.modifier import (
     our_modifiers,
     palette_object,
     soft_copies,
-    vertex_attributes,
     written_record,
 )
+from dq_compensation.modifier.attributes import vertex_attributes
 from dq_compensation.modifier.nodes import node_values, own_trees
 from dq_compensation.scene import vertex_groups
 from tests.blender.enabled_scenes import description, select

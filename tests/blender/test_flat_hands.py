@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.analysis.limbs import Limbs
 from dq_compensation.core.compensation import Curve
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.errors import UserError
 from dq_compensation.pipeline.correctives.corrective_poses import names_of_joints
 from dq_compensation.scene.binding.bind import bind

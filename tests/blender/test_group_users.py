@@ -8,7 +8,7 @@ from pathlib import Path
 import bpy
 import pytest
 
-from dq_compensation.scene.vertex_groups import group_users
+from dq_compensation.scene.group_users import group_users
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_armature, add_grid, link, new_file
 from tests.limb import build_limb

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dq_compensation.pipeline.bones.helper_naming import helper_name, split_side
-from dq_compensation.scene.blender.armature import flipped_name
+from dq_compensation.scene.blender.bone_names import flipped_name
 
 
 @pytest.mark.parametrize(

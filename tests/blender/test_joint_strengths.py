@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.modifier.installation import evaluate_by_modifier
-from dq_compensation.modifier.written_record import found_bones
+from dq_compensation.modifier.found_bones import found_bones
+from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.bone_texts import text_of_names

@@ -12,7 +12,7 @@ from mathutils import Quaternion
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.modifier.written_record import found_bones
+from dq_compensation.modifier.found_bones import found_bones
 from human.model import HumanArrays, build_from
 from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import distance, error, select

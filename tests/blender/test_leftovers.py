@@ -9,7 +9,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import copied_modifier_warning, problem_of
-from dq_compensation.modifier.vertex_attributes import attribute_names
+from dq_compensation.modifier.attributes.vertex_attributes import attribute_names
 from dq_compensation.scene.blender.own_objects import is_palette
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.stack import record_of_tree

@@ -21,7 +21,7 @@ from dq_compensation.session.status import status_of
 from dq_compensation.steps import Progress
 from dq_compensation.ui import looks, panels
 from dq_compensation.ui.looks import known_looks, look_of
-from dq_compensation.ui_shared import reporting
+from dq_compensation.ui_shared import reporting, sentences
 from tests.blender.enabled_scenes import enabled_limb, select
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.recorded_layout import RecordedLayout
@@ -446,7 +446,7 @@ def test_a_long_name_that_begins_with_another_one_is_shortened(rig: Object) -> N
     rig.name, body = "Character_Protagonist", bpy.data.objects["Body 02"]
     body.name = f"{rig.name}_Body_LOD0_high"
     said, names = f"{body.name} is in Edit Mode. Leave it.", [rig.name, body.name]
-    text = reporting.cut_to_width(bpy.context, said, 0, names)
+    text = sentences.cut_to_width(bpy.context, said, 0, names)
     assert text.startswith("\u2026y_LOD0_high is in")
 
 

@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 from dq_compensation.analysis.limbs import Limbs, mesh_parents
 from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCurve
 from dq_compensation.core.deform import Deformation, Method, deform
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import LimbAxis, Skeleton
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.modifier.attribute_names import AMOUNT
-from dq_compensation.modifier.installation import evaluate_by_modifier
+from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
 from dq_compensation.modifier.written_record import joint_counts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
-from dq_compensation.scene.blender.armature import bone_side
+from dq_compensation.scene.blender.bone_names import bone_side
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.ui import joints
 from human.model import RIGS, Rig

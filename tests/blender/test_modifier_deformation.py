@@ -16,10 +16,11 @@ from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
 from dq_compensation.core.deform import METHODS, Method
-from dq_compensation.modifier.attribute_names import Base
 from dq_compensation.modifier.base import base_for
-from dq_compensation.modifier.installation import evaluate_by_modifier, install
+from dq_compensation.modifier.installation import install
+from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
 from dq_compensation.modifier.modifier_inputs import input_data_paths, set_input
+from dq_compensation.modifier.tree_kind import Base
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.skinned_object import SkinnedObject

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
-from dq_compensation.modifier.attribute_objects import attribute_object_of
+from dq_compensation.modifier.attributes.attribute_objects import attribute_object_of
+from dq_compensation.modifier.attributes.vertex_attributes import CONTENT_PROPERTY
 from dq_compensation.modifier.installation import replace_armature_modifier
-from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY
 from dq_compensation.scene.blender.own_objects import record_in, temporary_copy
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.stack import armature_modifier

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import problem_of
-from dq_compensation.modifier.attribute_names import TREE_VERSION
+from dq_compensation.modifier.tree_kind import TREE_VERSION
 from dq_compensation.modifier.written_record import STAMP, STATE_PROPERTY
 from dq_compensation.scene.blender.own_objects import keep_record, record_in
 from dq_compensation.scene.stack import is_own_modifier

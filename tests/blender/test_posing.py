@@ -9,7 +9,7 @@ import pytest
 
 from dq_compensation.lifecycle import following
 from dq_compensation.lifecycle.reconcile import compare_with_file
-from dq_compensation.scene.blender.armature import bendy_state
+from dq_compensation.scene.blender.bendy_bones import bendy_state
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.session import changes
 from dq_compensation.session.activity import is_playing

@@ -6,7 +6,7 @@ import bpy
 import pytest
 
 from dq_compensation.lifecycle import following
-from dq_compensation.scene.vertex_groups import PAINTED, keep_weights, kept_influences
+from dq_compensation.scene.kept_weights import PAINTED, keep_weights, kept_influences
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import check, enable
 from tests.blender.scene_builders import link, new_file

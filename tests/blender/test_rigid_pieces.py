@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.analysis.mesh_graph import rigid_pieces
+from dq_compensation.analysis.surface.rigid_pieces import rigid_pieces
 from dq_compensation.core.influences import Influences
 from dq_compensation.modifier.palette_object import own_palettes
 from dq_compensation.scene.binding.bind import bind

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.modifier.written_record import found_bones
+from dq_compensation.modifier.found_bones import found_bones
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.ui.joints import _listed

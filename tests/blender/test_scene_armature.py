@@ -10,11 +10,11 @@ from dq_compensation.errors import BindingError
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.armature import (
     deforming_bones,
-    object_to_armature,
     pose_matrices,
     pose_order,
     read_skeleton,
 )
+from dq_compensation.scene.blender.placement import object_to_armature
 from human.model import build_human
 from tests.blender.scene_builders import (
     add_armature,

@@ -14,7 +14,7 @@ from dq_compensation.core.skinning import linear_blend
 from dq_compensation.errors import BindingError
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
-from dq_compensation.scene.blender.armature import object_to_armature
+from dq_compensation.scene.blender.placement import object_to_armature
 from dq_compensation.scene.blender.rigging import deformation_refusal, notes
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings

@@ -11,7 +11,7 @@ from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.examples.authoring import add_example, give_shape
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.numpy_evaluator import support_weights
+from dq_compensation.scene.binding.capture import support_weights
 from dq_compensation.ui.joints import DQC_OT_switch_shapes, _listed, _with_shapes
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import edit_mode

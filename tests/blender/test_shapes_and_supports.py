@@ -15,16 +15,16 @@ from bpy.types import Object
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
-from dq_compensation.core.example_poses import support
+from dq_compensation.core.example_support import support
 from dq_compensation.examples import posed_copy
 from dq_compensation.examples.authoring import OutsideSupportError
 from dq_compensation.examples.posed_copy import failure_of
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.numpy_evaluator import support_of, support_weights
-from dq_compensation.scene.blender.mesh import read_property
+from dq_compensation.scene.binding.capture import support_of, support_weights
+from dq_compensation.scene.blender.bulk_arrays import read_property
 from dq_compensation.scene.copies import posed_copy_of
 from dq_compensation.session.status import status_of
-from dq_compensation.ui_shared.reporting import shortened, shown_width
+from dq_compensation.ui_shared.sentences import shortened, shown_width
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import add_armature, add_mesh, evaluated_positions
 from tests.replaced_functions import replace_everywhere

@@ -15,7 +15,7 @@ from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle.reconcile import Reconciled, reconcile
 from dq_compensation.modifier.attribute_names import SET
-from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY
+from dq_compensation.modifier.attributes.vertex_attributes import CONTENT_PROPERTY
 from dq_compensation.modifier.written_record import STATE_PROPERTY
 from dq_compensation.pipeline.takes.stored_takes import TAKE_PROPERTY, unpacked
 from dq_compensation.pipeline.takes.take_settings import takes_of

@@ -18,7 +18,7 @@ from dq_compensation.lifecycle.following_softness import (
     unproved_objects,
 )
 from dq_compensation.lifecycle.reconcile import reconcile
-from dq_compensation.scene.binding.content import less_soft_by_name, less_soft_joints
+from dq_compensation.scene.binding.soft_copy import less_soft_by_name, less_soft_joints
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.addon_preferences import soft_weights_are_proved
 from dq_compensation.scene.settings.object_settings import settings_of

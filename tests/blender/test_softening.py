@@ -18,8 +18,9 @@ from dq_compensation.painting.compensation_weights import ensure_group
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.mesh import VertexGroupWeights, read_weights
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
+from dq_compensation.scene.kept_weights import PAINTED, kept_record
 from dq_compensation.scene.settings.addon_preferences import soft_weights_are_proved
-from dq_compensation.scene.vertex_groups import PAINTED, kept_record, write_groups
+from dq_compensation.scene.vertex_groups import write_groups
 from human.poses import rotation
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable, select

@@ -17,7 +17,7 @@ from dq_compensation import api
 from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.modifier.base import base_of
 from dq_compensation.modifier.leftovers import remove_unused
-from dq_compensation.scene.binding.content import record_of
+from dq_compensation.scene.binding.soft_copy import record_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.session.activity import is_playing

@@ -13,7 +13,8 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.analysis.soft_weights import feature_bones, smooth_radii
+from dq_compensation.analysis.face_features import feature_bones
+from dq_compensation.analysis.soft_weights import smooth_radii
 from dq_compensation.core import ropes as rope_signs
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import equality_digest

@@ -19,7 +19,7 @@ from dq_compensation.analysis.folding_joints import (
     KnownMotion,
     folding_joints,
 )
-from dq_compensation.core.limb_joints import SkinAtRest
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.errors import UserError
 from dq_compensation.folds.character_folds import FoldsReport, are_old
 from dq_compensation.folds.motion import known_motion

@@ -18,7 +18,7 @@ from dq_compensation.folds import operators
 from dq_compensation.folds.estimate import FoldsEstimate
 from dq_compensation.folds.operators import BENDS_NOTHING, SCULPTED, selected_joints
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.numpy_evaluator import support_weights
+from dq_compensation.scene.binding.capture import support_weights
 from tests.blender.enabled_scenes import select
 from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.solved_scenes import DEPTH, ELBOW, WRIST, apart, fold, pose

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.bone_axes import posed_matrices
 from dq_compensation.analysis.flesh import contact, solving
 from dq_compensation.analysis.flesh.region import FleshRegion
 from dq_compensation.analysis.flesh.solving import KeptPose, SolvedFolds, solve_folds
 from dq_compensation.analysis.flesh.way import WayToPose
+from dq_compensation.analysis.posed_bones import posed_matrices
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.errors import UserError
 from dq_compensation.scene.blender.triangle_trees import SurfaceTree
 from dq_compensation.steps import run_through

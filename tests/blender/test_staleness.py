@@ -19,10 +19,10 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.attribute_names import AMOUNT, JOINT_ROWS, PAIR
+from dq_compensation.modifier.attributes.vertex_attributes import CONTENT_PROPERTY
 from dq_compensation.modifier.base import base_of
 from dq_compensation.modifier.modifier_inputs import get_input, set_input
 from dq_compensation.modifier.palette_object import find_palette
-from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY
 from dq_compensation.modifier.written_record import STATE_PROPERTY
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.own_objects import record_in

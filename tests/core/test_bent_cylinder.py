@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.compensation import PUBLISHED_CURVES, Curve, compensation_amounts
 from dq_compensation.core.deform import Method
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
+from dq_compensation.core.skin_at_rest import SkinAtRest
 
 TOLERANCE = 0.2
 

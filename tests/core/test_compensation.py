@@ -18,9 +18,9 @@ from dq_compensation.core.compensation import (
 )
 from dq_compensation.core.dual_quaternion import matrices_from_quaternions
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.core.skinning import dual_quaternion_skinning
 
 VERTICES = 120

@@ -25,7 +25,7 @@ from dq_compensation.analysis.flesh.minimiser import Minimiser
 from dq_compensation.analysis.flesh.region import FleshRegion
 from dq_compensation.core.dual_quaternion import matrices_from_quaternions
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.scene.blender.triangle_trees import SurfaceTree
 
 Array = NDArray[np.float64]

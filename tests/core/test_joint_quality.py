@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from dq_compensation.analysis.joint_quality import JointBend, joint_bends
 from dq_compensation.core.deform import Deformation, Method, deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
+from dq_compensation.core.skin_at_rest import SkinAtRest
 
 RADIUS, REACH = 0.2, 0.15
 # float64 all the way.

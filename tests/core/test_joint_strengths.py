@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.skeleton import JointStrengths
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from tests.core.bodies import chain
 
 # Three limbs of length 1 along Z, with joints at 1 and 2, and skin beside them.

@@ -13,8 +13,8 @@ from dq_compensation.analysis.limbs import with_limbs
 from dq_compensation.core.compensation import Curve
 from dq_compensation.core.deform import deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.skeleton import BoneKinds, Skeleton
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.core.twist_limbs import TwistLimbs
 from tests.core.random_skins import RandomSkin
 

@@ -27,7 +27,7 @@ from dq_compensation.core.dual_quaternion import (
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.skinning import JointSets, joint_sets
+from dq_compensation.core.spherical_joints import JointSets, joint_sets
 
 VERTICES = 300
 Deformed = tuple[NDArray[np.floating], NDArray[np.floating]]

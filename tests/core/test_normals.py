@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.deform import Deformation, Method, deform
 from dq_compensation.core.pose import Pose
-from dq_compensation.core.skinning import joint_sets
+from dq_compensation.core.spherical_joints import joint_sets
 
 
 def _surface_normals(cylinder: Cylinder, positions: NDArray[np.floating]) -> NDArray[np.floating]:

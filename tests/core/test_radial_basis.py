@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dq_compensation.analysis.bone_axes import swing, twist
+from dq_compensation.analysis.posed_bones import swing, twist
 from dq_compensation.core.dual_quaternion import rotate_vectors
 from dq_compensation.core.example_poses import (
     PosesTooClose,

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import LimbJoints, SkinAtRest
+from dq_compensation.core.limb_joints import LimbJoints
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.ropes import rope_joints
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.core.twist_limbs import TwistLimbs
 from human.model import RIGS, Rig
 from quality.human import Human

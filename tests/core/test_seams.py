@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dq_compensation.analysis.seams import SeamMesh, find_seam, seam_points
+from dq_compensation.analysis.surface.seams import SeamMesh, find_seam, seam_points
 from dq_compensation.core.influences import Influences
 
 ROWS, BONES = 12, 7

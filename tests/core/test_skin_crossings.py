@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.skin_crossings import FAR_APART, CrossingSkin
+from dq_compensation.analysis.surface.skin_crossings import FAR_APART, CrossingSkin
 from tests.core.triangle_pairs import crossing_triangles
 
 # Two sheets of squares, one above the other, and their height.

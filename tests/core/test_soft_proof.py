@@ -11,8 +11,8 @@ from dq_compensation.analysis.joint_tests import MOST
 from dq_compensation.analysis.ranges_of_motion import BEND, TWIST
 from dq_compensation.analysis.soft_proof import LessSoft, ProvedSkin
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.steps import run_through
 from tests.core.triangle_pairs import crossing_triangles
 

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dq_compensation.analysis import mesh_graph
 from dq_compensation.analysis import soft_weights as module_of_soft_weights
-from dq_compensation.analysis.mesh_graph import MeshGraph, SmoothSystem, smooth_values
+from dq_compensation.analysis.face_features import feature_bones, limb_radii
 from dq_compensation.analysis.soft_weights import (
-    SkinSurface,
     SoftWeights,
     cut_weights,
-    feature_bones,
     followed_weights,
-    limb_radii,
     smooth_radii,
     soft_weights,
 )
+from dq_compensation.analysis.surface import mesh_graph
+from dq_compensation.analysis.surface.mesh_graph import MeshGraph, smooth_values
+from dq_compensation.analysis.surface.skin_surface import SkinSurface
+from dq_compensation.analysis.surface.smooth_system import SmoothSystem
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.skeleton import Skeleton
 

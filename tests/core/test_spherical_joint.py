@@ -13,7 +13,7 @@ from dq_compensation.core.dual_quaternion import matrices_from_quaternions
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.skinning import (
+from dq_compensation.core.spherical_joints import (
     CENTRE_DAMPING,
     JointSets,
     joint_centres,

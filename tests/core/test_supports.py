@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.core.example_poses import joint_support, support
+from dq_compensation.core.example_support import joint_support, support
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.skeleton import Skeleton
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.dual_quaternion import matrices_from_quaternions
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import Paths, SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skin_at_rest import Paths, SkinAtRest
 from dq_compensation.core.swing_joints import SWINGS, SwingJoints
 
 Array = NDArray[np.float64]

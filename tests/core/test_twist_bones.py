@@ -8,9 +8,9 @@ from bodies import chain, posed, turn
 from dq_compensation.analysis.ranges_of_motion import shared_pairs
 from dq_compensation.core.dual_quaternion import concatenate_quaternions
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.core.twist_limbs import TwistLimbs, spread_twists
 from dq_compensation.pipeline.bones.twist_bones import TwistedRig
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.dual_quaternion import concatenate_quaternions
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import BendyBones, Skeleton
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.core.twist_limbs import TwistLimbs
 
 Array = NDArray[np.float64]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.mesh_graph import islands, spread_weights, strongest_weights
 from dq_compensation.analysis.mirror_map import partners_by_position
+from dq_compensation.analysis.surface.rigid_pieces import islands
+from dq_compensation.analysis.surface.spread_weights import spread_weights, strongest_weights
 
 
 def path(count: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:

@@ -20,7 +20,7 @@ from dq_compensation.core.dual_quaternion import (
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.skinning import JointSets, joint_sets
+from dq_compensation.core.spherical_joints import JointSets, joint_sets
 from dq_compensation.core.topology import Topology, topology
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_positions
 from human.model import RIGS, load_human_arrays

@@ -11,10 +11,11 @@ import pytest
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import LimbJoints, SkinAtRest
+from dq_compensation.core.limb_joints import LimbJoints
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
 from tests.gpu.one_instance import deform_in
 

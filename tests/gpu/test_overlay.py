@@ -17,7 +17,7 @@ from dq_compensation import api
 from dq_compensation.lifecycle.enabling import problem_of, refresh
 from dq_compensation.lifecycle.following import reconcile_now
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.numpy_evaluator import Support, support_weights
+from dq_compensation.scene.binding.capture import Support, support_weights
 from dq_compensation.scene.blender.scenes import world_millimetres
 from dq_compensation.scene.settings.addon_preferences import ADDON_ID, ColourMap
 from dq_compensation.scene.settings.object_settings import Overlay, Settings

@@ -21,10 +21,10 @@ from dq_compensation.core.dual_quaternion import (
     rotate_vectors,
 )
 from dq_compensation.core.example_poses import ExampleBone, ExamplePoses
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.core.vectors import transformed_points
 from dq_compensation.pipeline.takes.local_poses import LocalPoses
 from dq_compensation.pipeline.takes.played_takes import (
@@ -44,7 +44,7 @@ from dq_compensation.pipeline.takes.takes import (
     take_times,
 )
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.shape_key_offsets import Examples
+from dq_compensation.scene.binding.kept_examples import Examples
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.viewport.array_textures import empty_texture, run_pass, texture_from_array
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import METHODS, Deformation, Method, deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.skinning import joint_sets
+from dq_compensation.core.skin_at_rest import SkinAtRest
+from dq_compensation.core.spherical_joints import joint_sets
 from dq_compensation.viewport import deformed_mesh
 from dq_compensation.viewport.array_textures import TEXTURE_WIDTH, array_from_texture, row_count
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh

@@ -12,10 +12,10 @@ import pytest
 
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import METHODS, Deformation, Method, deform
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
-from dq_compensation.core.skinning import joint_sets
+from dq_compensation.core.skin_at_rest import SkinAtRest
+from dq_compensation.core.spherical_joints import joint_sets
 from dq_compensation.pipeline.crowds.crowd_stage import CrowdMesh
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.session.status import status_of

@@ -14,10 +14,10 @@ import pytest
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.skinning import joint_sets
+from dq_compensation.core.skin_at_rest import SkinAtRest
+from dq_compensation.core.spherical_joints import joint_sets
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
 from dq_compensation.viewport.instance_poses import GivenPoses
 from dq_compensation.viewport.kernels import wanted_layout

@@ -11,9 +11,9 @@ import pytest
 
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
-from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
+from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.core.twist_limbs import TwistLimbs
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
 from tests.gpu.one_instance import deform_in

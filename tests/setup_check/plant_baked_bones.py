@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import bpy
 
-from dq_compensation.scene.blender.armature import armature_of, edited_bones, is_helper_bone
+from dq_compensation.scene.blender.armature import armature_of, is_helper_bone
+from dq_compensation.scene.blender.bone_editing import edited_bones
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import select
 from tests.setup_check.plant_stale_binding import enable_as_it_may_be

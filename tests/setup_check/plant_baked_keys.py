@@ -10,7 +10,7 @@ from dq_compensation.pipeline.correctives.corrective_joints import (
     ball_joint,
     hinge_joint,
 )
-from dq_compensation.scene.key_writing import animate_in_turn
+from dq_compensation.scene.key_animation import animate_in_turn
 from tests.blender.conftest import Human
 from tests.setup_check.plant_shape_keys import add_keys
 from tests.setup_check.plant_stale_binding import enable_as_it_may_be

@@ -10,7 +10,7 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.pipeline.bones.baked_bones_check import BAKED_BONES
 from dq_compensation.pipeline.bones.helper_rig import helper_names
-from dq_compensation.scene.blender.armature import edited_bones
+from dq_compensation.scene.blender.bone_editing import edited_bones
 from dq_compensation.setup_check import catalogue
 from dq_compensation.setup_check.issue import Issue
 from dq_compensation.setup_check.subject import Subject

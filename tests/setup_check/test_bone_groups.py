@@ -10,7 +10,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.modifier.modifier_inputs import set_input
-from dq_compensation.scene.vertex_groups import group_users
+from dq_compensation.scene.group_users import group_users
 from dq_compensation.setup_check.checks.bone_groups import BONE_GROUPS
 from dq_compensation.setup_check.issue import FixError, Issue
 from human.model import RIGS, Rig

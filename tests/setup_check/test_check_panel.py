@@ -10,7 +10,7 @@ import pytest
 
 from dq_compensation.setup_check import findings
 from dq_compensation.setup_check.panel import _Found, _summary, draw_setup_check
-from dq_compensation.ui_shared.reporting import broken_lines, shown_width
+from dq_compensation.ui_shared.sentences import broken_lines, shown_width
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_grid
 from tests.replaced_functions import replace_everywhere

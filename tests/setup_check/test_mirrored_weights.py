@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dq_compensation.scene.blender.armature import flipped_name
+from dq_compensation.scene.blender.bone_names import flipped_name
 from dq_compensation.setup_check.checks.mirrored import MIRRORED_WEIGHTS
 from human.model import RIGS, Rig
 from tests.blender.conftest import Human

@@ -11,7 +11,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.lifecycle.reconcile import State, compare_with_file
-from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY
+from dq_compensation.modifier.attributes.vertex_attributes import CONTENT_PROPERTY
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.own_objects import record_in
 from dq_compensation.scene.blender.skinned_object import SkinnedObject

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
 
-from dq_compensation.analysis.bone_axes import RestRotation, nearest_axes, to_direction
+from dq_compensation.analysis.rest_rotations import RestRotation, nearest_axes, to_direction
 
 DIRECTIONS = np.vstack([np.eye(3), -np.eye(3), np.random.default_rng(0).normal(size=(20, 3))])
 UNIT = DIRECTIONS / np.linalg.norm(DIRECTIONS, axis=1, keepdims=True)

@@ -25,13 +25,14 @@ from dq_compensation.lifecycle.enabling import (
 )
 from dq_compensation.lifecycle.following_softness import waiting_objects
 from dq_compensation.lifecycle.reconcile import State, compare_with_file
+from dq_compensation.modifier.attributes.vertex_attributes import CONTENT_PROPERTY, attribute_names
 from dq_compensation.modifier.users_settings import replaced_modifier
-from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY, attribute_names
 from dq_compensation.modifier.written_record import STATE_PROPERTY
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
-from dq_compensation.scene.binding.content import OTHER_MESHES, reshaping_modifiers
+from dq_compensation.scene.binding.content import OTHER_MESHES
+from dq_compensation.scene.binding.modifiers_before import reshaping_modifiers
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.scene.blender.own_objects import is_hidden, is_palette, parsed_record

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Booleans, Float64s, Floats, Indices, Int64s
-from ...core.vectors import cell_keys, cross, dots, unit_or
+from ...core.nearest_points import cell_keys
+from ...core.vectors import cross, dots, unit_or
 from .block_solver import StiffWays
 from .lattice import Lattice, barycentric
 

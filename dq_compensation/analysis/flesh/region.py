@@ -13,11 +13,12 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Booleans, Float64s, Floats, Indices, Int32s, Int64s, Integers
-from ...core.limb_joints import LimbJoints, SkinAtRest
+from ...core.limb_joints import LimbJoints
 from ...core.skeleton import Ancestry, depths
+from ...core.skin_at_rest import SkinAtRest
 from ...core.vectors import cross
 from ...errors import UserError
-from ..mesh_graph import islands
+from ..surface.rigid_pieces import islands
 
 # How far the region reaches, in radii of the limb: at a limb that leaves the body, and how much
 # farther where two limbs are one with a joint in it.

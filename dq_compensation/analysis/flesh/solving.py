@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...arrays import Float64s, Floats, Indices, Integers
-from ...core.limb_joints import SkinAtRest
 from ...core.pose import Pose
+from ...core.skin_at_rest import SkinAtRest
 from ...core.vectors import smooth_step, transformed_points
 from ...errors import UserError
 from ..limbs import Limbs

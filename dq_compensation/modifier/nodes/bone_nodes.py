@@ -4,6 +4,11 @@ They run in the palette's own node modifier (`palette_object`), once per armatur
 cloud with one point per row. See `core.pose.Pose`, which they equal. `palette` is as its Armature
 and Hook modifiers leave it, `bones` are `bone_matrices`, `last` is the last row of the bones, and
 `length` is how far the points of axes are from the origin, the length of the skeleton.
+
+Nodes for example poses: the weight of each, and the mesh with their offsets.
+
+They equal `core.example_poses.ExamplePoses.alphas`. All of it runs on a few points, but for the
+sum of the offsets. Vectors have the numbers of three poses.
 """
 
 from __future__ import annotations
@@ -37,10 +42,10 @@ from ..attribute_names import (
     PALETTE_REST,
     PREFIX,
     REST_LENGTH,
-    ExampleCounts,
     numbered,
 )
 from ..palette_points import OFF_ALL_AXES
+from ..tree_kind import ExampleCounts
 from .hat_nodes import hat_weight
 from .node_values import (
     Cloud,
@@ -279,12 +284,6 @@ def _rigid_part(build: TreeBuilder, turned: Matrix, at_rest: Matrix) -> Matrix:
 def _unit_or_zero(vector: Vector) -> Vector:
     """The normalised vector; zero where it is shorter than `NO_LENGTH`."""
     return vector.normalized() * (vector.dot(vector) > NO_LENGTH**2)
-
-
-# Nodes for example poses: the weight of each, and the mesh with their offsets.
-#
-# They equal `core.example_poses.ExamplePoses.alphas`. All of it runs on a few points, but for the
-# sum of the offsets. Vectors have the numbers of three poses.
 
 
 # Examples that act less move no vertex that anyone could see: they are left out.

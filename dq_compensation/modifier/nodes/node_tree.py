@@ -28,7 +28,7 @@ from typing import Any
 
 import bpy
 
-from ...scene.binding.content import REST, STEPS
+from ...scene.binding.soft_copy import REST, STEPS
 from ..attribute_names import (
     AMOUNT,
     ARRIVING,
@@ -46,11 +46,10 @@ from ..attribute_names import (
     SWING_AMOUNT,
     TURN_LIMB,
     UNMOVED,
-    SolvedCounts,
-    TreeKind,
     numbered,
 )
 from ..palette_points import OFF_ALL_AXES
+from ..tree_kind import SolvedCounts, TreeKind
 from .bone_nodes import palette_state, posed_bones, with_examples
 from .measured_nodes import along_limbs, back_to_limb, onto_chords
 from .node_values import (

@@ -17,7 +17,8 @@ from functools import partial
 
 import bpy
 
-from ..attribute_names import ARRIVING, LINEAR, TREE_VERSION, UNMOVED, ExampleCounts
+from ..attribute_names import ARRIVING, LINEAR, UNMOVED
+from ..tree_kind import TREE_VERSION, ExampleCounts
 from .bone_nodes import with_examples
 from .node_values import Geometry, Scalar, TreeBuilder, Vector, grouped
 from .own_trees import TreeInput, in_one_group, new_modifier_tree

@@ -15,15 +15,9 @@ from collections.abc import Sequence
 from functools import partial, reduce
 from operator import add
 
-from ..attribute_names import (
-    BONE_GROWTH,
-    BONE_TURN,
-    SOLVED_FIRST,
-    SOLVED_ROW,
-    SolvedCounts,
-    numbered,
-)
-from ..solved_points import HEADER_POINTS, POSE_POINTS, SHAPE_POINTS
+from ..attribute_names import BONE_GROWTH, BONE_TURN, SOLVED_FIRST, SOLVED_ROW, numbered
+from ..attributes.solved_points import HEADER_POINTS, POSE_POINTS, SHAPE_POINTS
+from ..tree_kind import SolvedCounts
 from .hat_nodes import hat_weight
 from .node_values import (
     Cloud,

@@ -1,4 +1,11 @@
-"""Nodes that deform vertices: fields for *Set Position*, in armature space."""
+"""Nodes that deform vertices: fields for *Set Position*, in armature space.
+
+Nodes for the distinct sets and pairs of bones: vertices share the result of their set.
+
+A human of 13,380 vertices has 700 sets of bones and 430 pairs. For the bones 1..k of a set, with
+signs s that agree, the sums that every vertex needs, such as sum w_i s_i q_i, are a matrix of the
+set times the vertex's weights: one *Sample Index* and one *Transform Point* for three bones.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +15,7 @@ from operator import add
 
 from ...core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ...core.dual_quaternion import FACING_TOLERANCE
-from ...core.skinning import CENTRE_DAMPING
+from ...core.spherical_joints import CENTRE_DAMPING
 from ..attribute_names import (
     PAIR_ROWS,
     SET,
@@ -34,13 +41,6 @@ from .node_values import (
     Vector,
     grouped,
 )
-
-# Nodes for the distinct sets and pairs of bones: vertices share the result of their set.
-#
-# A human of 13,380 vertices has 700 sets of bones and 430 pairs. For the bones 1..k of a set, with
-# signs s that agree, the sums that every vertex needs, such as sum w_i s_i q_i, are a matrix of the
-# set times the vertex's weights: one *Sample Index* and one *Transform Point* for three bones.
-
 
 # Quaternions of one set that are farther from a right angle than this surely agree, whatever
 # rounding does; below, vertices decide for themselves, with `core`'s tolerance.
@@ -188,9 +188,6 @@ def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Vector:
     return across * bend
 
 
-# Nodes that deform vertices: fields for *Set Position*, in armature space.
-
-
 class Vertices:
     """The input of every vertex: its set of bones and its weights."""
 
@@ -279,9 +276,6 @@ def linear_blend_by_sets(vertices: Vertices, sets: Cloud, position: Vector) -> V
 def _weighted_places(vertices: Vertices, matrices: list[Matrix], position: Vector) -> Vector:
     places = (matrix.transform_point(position) for matrix in matrices)
     return reduce(add, map(Vector.__mul__, places, vertices.weights()))
-
-
-# Nodes of SPHERICAL_JOINT: the centre of each set of bones, and the rotation about it.
 
 
 _UNITS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))

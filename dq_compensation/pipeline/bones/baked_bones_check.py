@@ -13,7 +13,7 @@ import bpy
 
 from ...lifecycle.enabling import disable
 from ...scene.blender.skinned_object import SkinnedObject
-from ...scene.vertex_groups import kept_record, restore_refusal
+from ...scene.kept_weights import kept_record, restore_refusal
 from ...session.status import NOTES
 from ...setup_check.catalogue import CHECKS
 from ...setup_check.checks.refusal import STALE_BINDING

@@ -18,10 +18,11 @@ from ...scene.blender.mesh import mesh_of
 from ...scene.blender.rigging import rig_of
 from ...scene.blender.scenes import evaluate_unkeyed
 from ...scene.blender.skinned_object import SkinnedObject
-from ...scene.key_writing import keys_refusal, remove_curves, remove_keys, remove_made_basis
+from ...scene.kept_weights import kept_record, restore_refusal, restore_weights
+from ...scene.key_animation import remove_curves
+from ...scene.key_writing import keys_refusal, remove_keys, remove_made_basis
 from ...scene.settings.object_settings import is_enabled
 from ...scene.stack import find_rig
-from ...scene.vertex_groups import kept_record, restore_refusal, restore_weights
 from ...wording import counted
 from ..correctives.baked_keys import baked_keys, remove_properties
 from .bones_refusals import writing_bones_refusal

@@ -15,7 +15,7 @@ from ...bake.rig_source import RigSource, bones_refusal
 from ...errors import raise_refusal
 from ...scene.blender.rigging import rig_of
 from ...scene.blender.scenes import evaluate_unkeyed
-from ...scene.vertex_groups import kept_record
+from ...scene.kept_weights import kept_record
 from ...steps import Progress
 from ...wording import counted
 from .bones_fitting import Fitted, fit_bones, pairs_to_help

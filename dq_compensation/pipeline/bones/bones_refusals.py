@@ -9,7 +9,8 @@ from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import mesh_of, other_users
 from ...scene.blender.own_objects import linked_refusal
 from ...scene.blender.rigging import rig_of
-from ...scene.vertex_groups import kept_record, restore_refusal, writing_refusal
+from ...scene.kept_weights import kept_record, restore_refusal
+from ...scene.vertex_groups import writing_refusal
 
 _ADVICE_LINKED = "Bake onto a copy."
 _REFUSAL_SHARED_BONES = (

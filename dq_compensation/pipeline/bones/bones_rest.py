@@ -16,7 +16,7 @@ from ...bake.rig_source import RigSource, original_binding
 from ...core.influences import Influences
 from ...scene.binding.bind import bind
 from ...scene.binding.binding import Binding
-from ...scene.vertex_groups import add_to_record
+from ...scene.kept_weights import add_to_record
 from ...steps import Progress
 from ..correctives.corrective_baking import bake_correctives_of, require_correctives
 from ..correctives.corrective_options import CorrectiveOptions

@@ -19,8 +19,10 @@ from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.rigging import rig_of
 from ...scene.blender.skinned_object import SkinnedObject
+from ...scene.group_users import group_users
+from ...scene.kept_weights import keep_weights
 from ...scene.stack import armature_modifier, find_rig
-from ...scene.vertex_groups import group_users, keep_weights, write_entries
+from ...scene.vertex_groups import write_entries
 from ..correctives.corrective_poses import blending_joints
 from .bakes_removal import remove_bones_bake
 from .bones_check import helps

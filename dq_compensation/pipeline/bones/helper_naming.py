@@ -6,7 +6,7 @@ import re
 from collections.abc import Container
 
 from ...bake.key_names import MAX_BYTES
-from ...scene.blender.armature import flipped_name
+from ...scene.blender.bone_names import flipped_name
 
 # Before the letters of a side at the end of a name.
 _SEPARATORS = "._- "

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, cast
 import bpy
 from mathutils import Matrix, Vector
 
-from ...scene.blender.armature import HELPER_PROPERTY, armature_of, edited_bones, is_helper_bone
+from ...scene.blender.armature import HELPER_PROPERTY, armature_of, is_helper_bone
+from ...scene.blender.bone_editing import edited_bones
 from .helper_bones import GAUGE_SHARE, MOST_BEND, Side
 
 COLLECTION = "DQ Compensation Helpers"

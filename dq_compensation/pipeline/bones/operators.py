@@ -17,15 +17,8 @@ from ...bake.panel import (
 )
 from ...bake.rig_source import bones_refusal
 from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters, until_edit
-from ...ui_shared.reporting import (
-    OperatorResult,
-    Outcome,
-    Steps,
-    options_from,
-    property_names,
-    reports_errors,
-    with_option_properties,
-)
+from ...ui_shared.option_properties import options_from, property_names, with_option_properties
+from ...ui_shared.reporting import OperatorResult, Outcome, Steps, reports_errors
 from ..correctives.operators import BONES, ChoosesJoints, draw_with_dry_run
 from .bakes_removal import removal_refusal, remove_bakes
 from .bones_baking import bake_bones

@@ -8,7 +8,7 @@ from dataclasses import replace
 import bpy
 import numpy as np
 
-from ...analysis.bone_axes import OWN_AXIS
+from ...analysis.posed_bones import OWN_AXIS
 from ...arrays import Float64s, Floats, Indices, Integers
 from ...core.dual_quaternion import (
     concatenate_quaternions,
@@ -20,7 +20,7 @@ from ...core.pose import Pose
 from ...core.skeleton import Skeleton
 from ...errors import UserError
 from ...scene.binding.binding import Binding
-from ...scene.binding.shape_key_offsets import ExampleItem, example_bone
+from ...scene.binding.kept_examples import ExampleItem, example_bone
 from ...scene.blender.animation_curves import bone_curves, key_points, played_actions
 from ...scene.blender.rigging import rig_of
 from ...scene.blender.scenes import frame_kept

@@ -14,9 +14,10 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ...scene.blender.animation_curves import PROPERTY, key_points, played_actions
+from ...scene.blender.animation_curves import key_points, played_actions
 from ...scene.blender.mesh import mesh_of
-from ...scene.key_writing import value_path
+from ...scene.blender.property_drivers import PROPERTY
+from ...scene.key_animation import value_path
 from ...wording import listed
 from .corrective_drivers import ANGLE
 from .corrective_joints import AxisJoint, CorrectiveJoint, ScatteredJoint

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import bpy
 import numpy as np
 
-from ...analysis.bone_axes import Quaternion, posed_matrices
+from ...analysis.posed_bones import Quaternion, posed_matrices
 from ...analysis.ranges_of_motion import ranges_of_motion
 from ...arrays import Booleans, Float32s
 from ...bake.bake_memory import needed_bytes, require_memory
@@ -28,7 +28,8 @@ from ...errors import UserError, raise_refusal
 from ...scene.blender.rigging import rig_of
 from ...scene.blender.scenes import object_millimetres
 from ...scene.copies import FreeCopies, free_copies
-from ...scene.key_writing import keys_refusal, remove_curves, remove_keys, write_key
+from ...scene.key_animation import remove_curves
+from ...scene.key_writing import keys_refusal, remove_keys, write_key
 from ...scene.settings.object_settings import Settings
 from ...steps import Progress, with_progress
 from ...wording import listed

@@ -23,7 +23,8 @@ import numpy as np
 
 from ...arrays import Floats
 from ...core.solved_shapes import FADE, FAR, OFF_PLANE, TURNED_ROUND, PoseHats
-from ...scene.blender.animation_curves import (
+from ...scene.blender.mesh import mesh_of
+from ...scene.blender.property_drivers import (
     SHARES,
     SUMS,
     TOTAL,
@@ -32,8 +33,7 @@ from ...scene.blender.animation_curves import (
     emptied,
     rotations,
 )
-from ...scene.blender.mesh import mesh_of
-from ...scene.key_writing import value_path
+from ...scene.key_animation import value_path
 from .corrective_joints import AxisJoint, BallJoint, CorrectiveJoint, ExampleJoint
 from .pose_curves import SmoothCurve
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...analysis.bone_axes import OWN_AXIS, Axis, Quaternion, swing, twist
+from ...analysis.posed_bones import OWN_AXIS, Axis, Quaternion, swing, twist
 from ...arrays import Float64s, Floats
 from ...core.dual_quaternion import rotate_vectors
 from ...core.example_poses import (

@@ -18,23 +18,23 @@ import numpy as np
 from bpy.types import Object
 from mathutils import Quaternion
 
-from ...analysis.bone_axes import Quaternion as Components
-from ...analysis.bone_axes import posed_matrices
+from ...analysis.posed_bones import Quaternion as Components
+from ...analysis.posed_bones import posed_matrices
 from ...core.example_poses import CLOSEST, SIGMA, ExampleError, rotation_distances, too_close
 from ...errors import raise_refusal
 from ...examples import authoring
 from ...lifecycle.following import binding_with_current_softness
 from ...modifier.base import preserves_volume
 from ...scene.binding.binding import Binding
-from ...scene.binding.numpy_evaluator import Capture, capture
-from ...scene.binding.shape_key_offsets import (
+from ...scene.binding.capture import Capture, capture
+from ...scene.binding.kept_examples import (
     ExampleItem,
     example_bone,
     example_items,
     example_placement,
 )
-from ...scene.blender.armature import object_to_armature
 from ...scene.blender.mesh import mesh_of
+from ...scene.blender.placement import object_to_armature
 from ...scene.blender.rigging import rig_of
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.key_writing import remove_keys

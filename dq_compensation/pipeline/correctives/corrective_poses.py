@@ -9,14 +9,15 @@ from dataclasses import replace
 import bpy
 import numpy as np
 
-from ...analysis.bone_axes import OWN_AXIS, Axis
+from ...analysis.posed_bones import OWN_AXIS, Axis
 from ...analysis.ranges_of_motion import LEAST_HINGE, limb_bend, limb_lengths
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton
 from ...core.twist_limbs import TwistLimbs
 from ...errors import UserError
 from ...scene.binding.binding import Binding
-from ...scene.blender.armature import deforming_bones, flipped_name
+from ...scene.blender.armature import deforming_bones
+from ...scene.blender.bone_names import flipped_name
 from ...scene.blender.rigging import rig_of
 from ...wording import listed
 from .corrective_joints import AxisJoint, CorrectiveJoint, ball_joint, hinge_joint, twist_joint

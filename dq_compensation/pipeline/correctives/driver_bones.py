@@ -22,10 +22,10 @@ import bpy
 from bpy.types import Object
 
 from ...core.example_poses import ExampleError
-from ...scene.blender.animation_curves import bone_of_property
 from ...scene.blender.mesh import mesh_of
+from ...scene.blender.property_drivers import bone_of_property
 from ...scene.blender.rigging import rig_of
-from ...scene.key_writing import value_path
+from ...scene.key_animation import value_path
 
 _REFUSAL_OTHER = "{key} is driven by something else than bones of {armature}: {what}."
 _REFUSAL_CHANNEL = "{key} is driven by the {what} of {bone}. An example can only follow a rotation."

@@ -17,8 +17,8 @@ from mathutils import Quaternion
 from numpy.typing import NDArray
 
 from ...arrays import Float64s, Floats
-from ...scene.blender.animation_curves import property_drivers
 from ...scene.blender.armature import armature_of
+from ...scene.blender.property_drivers import property_drivers
 from ...scene.blender.rigging import rig_of
 from ...scene.copies import free_armature
 from .driver_bones import driver_curve

@@ -32,15 +32,8 @@ from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED
 from ...scene.settings.bone_texts import names_in
 from ...scene.settings.object_settings import settings_of
-from ...ui_shared.reporting import (
-    OperatorResult,
-    Outcome,
-    Refusing,
-    RunsInSteps,
-    options_from,
-    reports_errors,
-    with_option_properties,
-)
+from ...ui_shared.option_properties import options_from, with_option_properties
+from ...ui_shared.reporting import OperatorResult, Outcome, Refusing, RunsInSteps, reports_errors
 from ...wording import counted, listed, rounded
 from .corrective_baking import bake_correctives
 from .corrective_keys import TakenOver, examples_from_correctives

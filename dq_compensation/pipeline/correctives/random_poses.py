@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...analysis.bone_axes import Quaternion, posed_matrices, swing, twist
+from ...analysis.posed_bones import Quaternion, posed_matrices, swing, twist
 from ...analysis.ranges_of_motion import (
     BACK,
     LEAST_HINGE,
@@ -20,7 +20,7 @@ from ...arrays import Booleans, Float64s, Int32s, Integers
 from ...core.dual_quaternion import concatenate_quaternions, quaternions_from_axis_angle
 from ...core.skeleton import Skeleton
 from ...core.vectors import extent, unit_or
-from ...scene.blender.armature import flipped_name
+from ...scene.blender.bone_names import flipped_name
 
 # How many poses of a motion are fitted, choose the joints, and are checked, at most; even numbers.
 FITTED, CHOOSING, CHECKED = 64, 8, 16

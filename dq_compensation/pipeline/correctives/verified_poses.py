@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...analysis.bone_axes import Quaternion, swing, twist
+from ...analysis.posed_bones import Quaternion, swing, twist
 from ...arrays import Float64s, Floats
 from ...core.dual_quaternion import concatenate_quaternions
 from .corrective_joints import AxisJoint, BallJoint, CorrectiveJoint

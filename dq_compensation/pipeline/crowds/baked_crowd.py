@@ -13,7 +13,8 @@ from mathutils import Matrix
 
 from ...arrays import Float32s, Int64s
 from ...modifier.nodes.node_values import Geometry, Integer, Scalar, Socket, TreeBuilder, Vector
-from ...scene.blender.mesh import mesh_of, write_attribute
+from ...scene.blender.bulk_arrays import write_attribute
+from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import (
     HIDDEN_PROPERTY,
     POSE_TABLE_PROPERTY,

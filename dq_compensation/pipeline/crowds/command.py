@@ -6,15 +6,8 @@ from functools import partial
 
 from bpy.types import Object
 
-from ...command_line.options import (
-    Command,
-    Kind,
-    ObjectFacts,
-    Run,
-    add_bake_options,
-    chosen,
-    each_saved_file,
-)
+from ...command_line.options import Kind, add_bake_options, chosen
+from ...command_line.running import Command, ObjectFacts, Run, each_saved_file
 from .crowd_baking import CrowdBakeOptions
 from .crowd_functions import bake_crowd, crowds
 

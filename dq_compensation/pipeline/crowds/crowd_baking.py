@@ -17,9 +17,9 @@ from bpy.types import Depsgraph, Object, Scene
 from ...arrays import Float32s, Float64s, Int64s
 from ...errors import UserError
 from ...scene.binding.content import digest
-from ...scene.blender.armature import world_matrix
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import text_in
+from ...scene.blender.placement import world_matrix
 from ...scene.blender.scenes import is_moving, world_millimetres
 from ...scene.settings.declaration import frozen_values, props
 from ...scene.settings.object_settings import Settings

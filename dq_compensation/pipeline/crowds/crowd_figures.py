@@ -14,7 +14,7 @@ from bpy.types import Context, Object
 from ...arrays import Float64s, Int64s
 from ...errors import UserError
 from ...scene.settings.addon_preferences import PREFERENCES_RESET
-from ...scene.settings.declaration import FOLLOWED_SETTING_CHANGED, only_with
+from ...scene.settings.setting_events import FOLLOWED_SETTING_CHANGED, only_with
 from ...session.changes import EDIT, LOADED, RESTORED, Changes
 from ...session.delayed_calls import DelayedCall
 from ...session.memory import keep_only, memories, memory_of

@@ -7,14 +7,9 @@ from dataclasses import dataclass
 import bpy
 
 from ...errors import UserError
-from ...ui_shared.arguments import (
-    OnProgress,
-    objects_of_scene,
-    original,
-    run_steps,
-    selection_kept,
-    with_option_arguments,
-)
+from ...ui_shared.arguments import OnProgress, objects_of_scene, original, selection_kept
+from ...ui_shared.option_arguments import with_option_arguments
+from ...ui_shared.script_runs import run_steps
 from .crowd_baking import CrowdBakeOptions
 from .crowd_baking import bake_crowd as crowd_steps
 from .crowd_settings import is_crowd

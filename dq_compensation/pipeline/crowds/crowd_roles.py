@@ -13,8 +13,9 @@ from bpy.types import Object
 
 from ...errors import UserError
 from ...scene.binding.binding import Binding
-from ...scene.blender.armature import deforming_bones, is_place_unknown
+from ...scene.blender.armature import deforming_bones
 from ...scene.blender.own_objects import is_hidden
+from ...scene.blender.placement import is_place_unknown
 from ...scene.stack import find_rig
 from ...session.known_objects import enabled_objects
 from ...session.status import status_of

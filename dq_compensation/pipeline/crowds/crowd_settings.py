@@ -13,9 +13,10 @@ from bpy.types import Object, PropertyGroup
 
 from ...scene.blender.own_objects import linked_refusal
 from ...scene.settings.addon_preferences import preferences
-from ...scene.settings.declaration import FACTOR, Declaration, Event, calls, property_group, props
+from ...scene.settings.declaration import FACTOR, Declaration, property_group, props
 from ...scene.settings.example_settings import Items
 from ...scene.settings.object_settings import add_settings, written_settings
+from ...scene.settings.setting_events import Event, calls
 
 FarFigures = Literal["SAME", "HALF_RATE", "LINEAR"]
 _FAR_FIGURES = (

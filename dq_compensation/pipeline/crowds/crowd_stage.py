@@ -17,7 +17,7 @@ from ...arrays import Float64s, Floats, Indices
 from ...core.deform import Deformation
 from ...core.vectors import transformed_points
 from ...scene.binding.binding import Binding
-from ...scene.blender.armature import world_matrix
+from ...scene.blender.placement import world_matrix
 from ...scene.blender.scenes import scene_time
 from ...session.status import status_of
 from ...viewport.batches import SkinnedMesh

@@ -15,18 +15,14 @@ from ...errors import UserError
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
 from ...scene.settings.object_settings import is_enabled
-from ...ui_shared.reporting import (
-    OperatorResult,
-    Outcome,
-    Refusing,
-    RunsInSteps,
-    draw_in_dialog,
+from ...ui_shared.option_properties import (
     options_from,
     property_names,
-    reports_errors,
     with_option_properties,
     with_setting_properties,
 )
+from ...ui_shared.reporting import OperatorResult, Outcome, Refusing, RunsInSteps, reports_errors
+from ...ui_shared.sentences import draw_in_dialog
 from ...wording import counted, listed, sized
 from ..takes.take_settings import takes_of
 from .baked_crowd import remove_baked

@@ -7,7 +7,8 @@ from typing import Any
 from bpy.types import Context, Object, UILayout
 
 from ...scene.settings.object_settings import settings_of
-from ...ui_shared.reporting import draw_sentence, is_running
+from ...ui_shared.reporting import is_running
+from ...ui_shared.sentences import draw_sentence
 from ...ui_shared.sidebar import OWN_PANELS, PAGES_OF_FEATURES, RowsOfItems, SubPanel
 from ...viewport.gpu_objects import refusal_of_gpu
 from ...wording import counted, listed, sized

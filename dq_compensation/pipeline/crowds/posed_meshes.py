@@ -19,8 +19,9 @@ from ...arrays import Float64s, Floats
 from ...modifier.attribute_names import PREFIX
 from ...modifier.users_settings import show_surface
 from ...scene.binding.bind import followed_mesh
-from ...scene.blender.armature import world_matrix
-from ...scene.blender.mesh import mesh_of, write_attribute
+from ...scene.blender.bulk_arrays import write_attribute
+from ...scene.blender.mesh import mesh_of
+from ...scene.blender.placement import world_matrix
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.stack import is_own_modifier, own_modifiers
 from .known_crowds import CROWD_BAKE_PROPERTY

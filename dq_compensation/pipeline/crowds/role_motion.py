@@ -20,8 +20,8 @@ from ...core.vectors import transformed_points
 from ...lifecycle.following import binding_with_current_softness
 from ...scene.binding.binding import Binding
 from ...scene.binding.numpy_evaluator import PosedDeformer
-from ...scene.blender.armature import object_to_armature, world_matrix
 from ...scene.blender.mesh import mesh_of
+from ...scene.blender.placement import object_to_armature, world_matrix
 from ...scene.settings.object_settings import Settings
 from ...viewport.members import motion_keys
 from ..takes.fitted_takes import fitted

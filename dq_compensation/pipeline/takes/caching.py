@@ -13,13 +13,8 @@ from ...bake.bake_source import REFUSAL_REST
 from ...errors import UserError, raise_refusal
 from ...scene.binding.shape_key_offsets import written_by_drivers
 from ...scene.blender.animation_curves import bone_curves, bone_drivers, played_actions
-from ...scene.blender.armature import (
-    armature_of,
-    deforming_bones,
-    is_in_edit_mode,
-    read_skeleton,
-    with_bendy_bones,
-)
+from ...scene.blender.armature import armature_of, deforming_bones, is_in_edit_mode, read_skeleton
+from ...scene.blender.bendy_bones import with_bendy_bones
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import linked_refusal
 from ...scene.blender.scenes import frames_of_range, object_millimetres

@@ -21,7 +21,8 @@ from ...scene.blender.animation_curves import (
     played_actions,
 )
 from ...scene.blender.armature import armature_of
-from ...scene.blender.mesh import mesh_of, read_property
+from ...scene.blender.bulk_arrays import read_property
+from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import is_hidden
 from ...scene.blender.rna_properties import properties_of
 from ...scene.stack import find_rig

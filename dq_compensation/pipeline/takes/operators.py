@@ -10,15 +10,8 @@ from bpy.types import Context, Event, Object, Operator
 from ...bake.panel import BakesFrames, draw_properties, report_sentences
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED, known_meshes, target_meshes
-from ...ui_shared.reporting import (
-    OperatorResult,
-    Outcome,
-    Refusing,
-    RunsInSteps,
-    options_from,
-    reports_errors,
-    with_option_properties,
-)
+from ...ui_shared.option_properties import options_from, with_option_properties
+from ...ui_shared.reporting import OperatorResult, Outcome, Refusing, RunsInSteps, reports_errors
 from . import caching
 from .take_checks import watch_takes
 from .take_settings import DQCompensationTake, active_take, find_take, takes_of

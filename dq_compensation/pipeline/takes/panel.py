@@ -8,7 +8,8 @@ from bpy.types import Context, Object, UILayout, ViewLayer
 
 from ...scene.selected_characters import known_meshes
 from ...scene.settings.object_settings import settings_of
-from ...ui_shared.reporting import draw_sentence, is_running
+from ...ui_shared.reporting import is_running
+from ...ui_shared.sentences import draw_sentence
 from ...ui_shared.sidebar import PAGES_OF_FEATURES, RowsOfItems, SubPanel
 from ...wording import counted, listed
 from ..takes import caching

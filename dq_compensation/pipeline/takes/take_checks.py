@@ -10,7 +10,7 @@ import bpy
 
 from ...scene.binding.content import changed_digests
 from ...scene.blender.own_objects import parsed_record
-from ...scene.settings.declaration import only_with
+from ...scene.settings.setting_events import only_with
 from ...session.changes import EDIT, LOADED, RESTORED, Changes, Update
 from ...session.delayed_calls import DelayedCall
 from ...session.status import tag_redraw

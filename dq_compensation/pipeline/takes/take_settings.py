@@ -10,16 +10,10 @@ from typing import Any
 import bpy
 from bpy.types import PropertyGroup
 
-from ...scene.settings.declaration import (
-    SHOWN_CHANGED,
-    Declaration,
-    Event,
-    calls,
-    property_group,
-    props,
-)
+from ...scene.settings.declaration import Declaration, property_group, props
 from ...scene.settings.example_settings import Items
 from ...scene.settings.object_settings import add_settings, written_settings
+from ...scene.settings.setting_events import SHOWN_CHANGED, Event, calls
 from .local_poses import Interpolation
 
 INTERPOLATIONS = (

@@ -16,47 +16,31 @@ from ...core.influences import Influences
 from ...core.skeleton import Skeleton
 from ...core.vectors import transformed_points
 from ...errors import BindingError
-from ..blender.armature import (
-    armature_of,
-    deforming_bones,
-    envelope_factors,
-    object_to_armature,
-    pose_order,
-    read_skeleton,
-    with_bendy_bones,
-)
+from ..blender.armature import armature_of, deforming_bones, pose_order, read_skeleton
+from ..blender.bendy_bones import with_bendy_bones
+from ..blender.bulk_arrays import read_property
+from ..blender.envelopes import envelope_factors
 from ..blender.mesh import (
     VertexGroupWeights,
     mesh_of,
     read_mesh_arrays,
     read_positions,
-    read_property,
     read_weights,
 )
 from ..blender.own_objects import temporary_copy
+from ..blender.placement import object_to_armature
 from ..blender.rigging import deformation_refusal, group_refusal
 from ..blender.scenes import scene_aside
 from ..blender.skinned_object import SkinnedObject
+from ..kept_weights import PAINTED, kept_influences
 from ..stack import drop_modifier
-from ..vertex_groups import PAINTED, kept_influences
 from .binding import Binding
-from .content import (
-    SOFT_WEIGHTS,
-    Digests,
-    acting_soft_copy,
-    changed_digests,
-    digest_of_bones,
-    followed_modifiers,
-    modifiers_read,
-    read_soft_weights,
-    reshaping_modifiers,
-    structure_of,
-)
+from .content import SOFT_WEIGHTS, Digests, changed_digests, digest_of_bones, structure_of
+from .kept_examples import example_items
 from .kept_shapes import read_shapes
-from .shape_key_offsets import ShapeKeys, example_items
-
-# The influences of bones on vertices: of vertex groups, and of bone envelopes.
-
+from .modifiers_before import followed_modifiers, modifiers_read, reshaping_modifiers
+from .shape_key_offsets import ShapeKeys
+from .soft_copy import acting_soft_copy, read_soft_weights
 
 # Parallel arrays: vertices, bones, weights.
 _Triples = tuple[Integers, Integers, Floats]
@@ -139,9 +123,6 @@ def _envelope_triples(
     return triples
 
 
-# Reads the mesh of an object as it comes into its Armature modifier.
-
-
 @contextmanager
 def followed_mesh(
     skinned: SkinnedObject, shape: Floats | None = None
@@ -219,9 +200,6 @@ def _show_basis(copy: bpy.types.Object, shape: Floats | None) -> None:
     basis.mute = False
     copy.show_only_shape_key = True
     copy.active_shape_key_index = key.key_blocks.find(basis.name)
-
-
-# Binds an object: reads everything of a mesh and its armature that posing does not change.
 
 
 def bind(

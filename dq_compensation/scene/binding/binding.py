@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.limbs import with_limbs
-from ...analysis.mesh_graph import islands, rigid_pieces
+from ...analysis.surface.rigid_pieces import islands, rigid_pieces
 from ...arrays import Booleans, Float32s, Float64s, Floats, Indices, Int64s
 from ...core.compensation import PublishedCompensation
 from ...core.deform import RULES, Deformation
-from ...core.influences import Influences, segment_influences
-from ...core.limb_joints import SkinAtRest
+from ...core.influences import Influences
 from ...core.measured_joints import MeasuredJoints
+from ...core.segment_influences import segment_influences
 from ...core.skeleton import (
     BoneKinds,
     JointStrengths,
@@ -32,14 +32,18 @@ from ...core.skeleton import (
     bones_not_of,
     bones_of,
 )
-from ...core.skinning import JointSets, joint_sets
+from ...core.skin_at_rest import SkinAtRest
 from ...core.solved_shapes import SolvedShapes
+from ...core.spherical_joints import JointSets, joint_sets
 from ...core.swing_joints import SwingJoints
 from ...core.topology import MeshArrays, Topology, topology
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import extent, transformed_points
-from ..blender.armature import bone_side, is_in_edit_mode, pose_matrices, same_place, with_segments
+from ..blender.armature import is_in_edit_mode, pose_matrices
+from ..blender.bendy_bones import with_segments
+from ..blender.bone_names import bone_side
 from ..blender.mesh import VertexGroupWeights, mesh_of, read_weights
+from ..blender.placement import same_place
 from ..settings.bone_texts import kinds_by_index
 from ..settings.object_settings import (
     BONE_SETTINGS,
@@ -48,9 +52,10 @@ from ..settings.object_settings import (
 )
 from .character_skin import Carried, CharacterSkin, LimbSettings
 from .content import Digests, digest
+from .kept_examples import ExampleItem, Examples
 from .kept_shapes import ReadShapes
 from .layers import LayerMesh
-from .shape_key_offsets import ExampleItem, Examples, ShapeKeys, written_by_drivers
+from .shape_key_offsets import ShapeKeys, written_by_drivers
 
 # A share of the deformation this near to 0 or 1 is taken for 0 or 1.
 _NEAR = 1e-3
@@ -702,9 +707,6 @@ class Binding:
         if self.shape_keys is None or values is None:
             return self.rest
         return self.shape_keys.positions(values)
-
-
-# Tells which bindings are of equal meshes on equal rigs: copies of one character.
 
 
 # What copies of a character do not have in common.

@@ -16,16 +16,18 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis.face_features import limb_radii
 from ...analysis.limbs import with_limbs
-from ...analysis.seams import find_seam, seam_points
-from ...analysis.soft_weights import limb_radii
+from ...analysis.surface.seams import find_seam, seam_points
 from ...arrays import Booleans, Float64s, Indices, Int64s
 from ...core.influences import Influences
-from ...core.limb_joints import LimbJoints, SkinAtRest
+from ...core.limb_joints import LimbJoints
+from ...core.nearest_points import nearest_within
 from ...core.ropes import rope_joints
 from ...core.skeleton import BoneKinds, LimbAxis, Skeleton
+from ...core.skin_at_rest import SkinAtRest
 from ...core.twist_limbs import TwistLimbs
-from ...core.vectors import extent, nearest_within, smooth_step
+from ...core.vectors import extent, smooth_step
 from .content import digest
 from .layers import LayeredSkin, LayerMesh, Layers, inner_meshes, joined_surface
 

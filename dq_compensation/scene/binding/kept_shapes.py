@@ -37,7 +37,8 @@ from ...core.solved_shapes import (
 )
 from ...errors import UserError
 from ...wording import listed
-from ..blender.mesh import AttributeType, mesh_of, read_attribute, write_attribute
+from ..blender.bulk_arrays import AttributeType, read_attribute, write_attribute
+from ..blender.mesh import mesh_of
 from ..settings.bone_texts import names_in, text_of_names
 from ..settings.object_settings import settings_of
 from ..stack import written_settings
@@ -326,9 +327,6 @@ def _moved_together(before: Float64s, after: Float64s) -> tuple[Float64s, float]
         return np.eye(3), 1.0
     spread, new_spread = (np.linalg.norm(each - each.mean(axis=0)) for each in (heads, new_heads))
     return turns[0], float(new_spread / spread) if spread > 0.0 else 1.0
-
-
-# Keeps them in the file.
 
 
 DAMAGED = (

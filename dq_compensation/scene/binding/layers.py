@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 from mathutils.bvhtree import BVHTree
 
-from ...analysis.seams import SeamMesh, seam_points
-from ...analysis.soft_weights import (
-    SkinSurface,
-    distances_to_bones,
-    limb_radii,
-    ways_from_bones,
-)
+from ...analysis.face_features import distances_to_bones, limb_radii, ways_from_bones
+from ...analysis.surface.seams import SeamMesh, seam_points
+from ...analysis.surface.skin_surface import SkinSurface
 from ...arrays import Booleans, Float64s, Floats, Indices, Int64s, Integers
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton

@@ -1,4 +1,14 @@
-"""Whose data it is: made by the add-on, of another file, or a temporary copy."""
+"""Whose data it is: made by the add-on, of another file, or a temporary copy.
+
+Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
+
+Each is a text as bytes, in a group of properties: exporters of USD and Alembic write custom
+properties, but no groups; glTF's *Custom Properties*, which VRM's exporter turns on, has groups,
+but no bytes.
+
+Recognises what the add-on has made by a custom property, never by its name. Hidden objects are
+known by the name of a constraint, too: tools that remove custom properties leave it.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +21,6 @@ import bpy
 
 from ..stack import drop_modifier, is_own_modifier, written_settings
 from .mesh import mesh_of
-
-# Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
-#
-# Each is a text as bytes, in a group of properties: exporters of USD and Alembic write custom
-# properties, but no groups; glTF's *Custom Properties*, which VRM's exporter turns on, has groups,
-# but no bytes.
-
 
 # The name of the text in its group.
 _TEXT = "record"
@@ -53,10 +56,6 @@ def record_in(owner: bpy.types.ID, name: str) -> dict[str, Any]:
 def keep_record(owner: bpy.types.ID, name: str, record: Mapping[str, object]) -> None:
     """Keep a record in a custom property of a datablock."""
     keep_text(owner, name, json.dumps(record))
-
-
-# Recognises what the add-on has made by a custom property, never by its name. Hidden objects are
-# known by the name of a constraint, too: tools that remove custom properties leave it.
 
 
 def own_properties(owner: bpy.types.ID | bpy.types.Bone) -> list[str]:
@@ -180,9 +179,6 @@ def name_in_sentences(modifier: bpy.types.Modifier) -> str:
     return modifier.name.partition(" (")[0] if is_own_modifier(modifier) else modifier.name
 
 
-# Recognises what belongs to other files, and puts new objects beside others.
-
-
 def linked_refusal(
     named: str, blocks: Iterable[bpy.types.ID], advice: str, *, overridden: bool = False
 ) -> str | None:
@@ -215,9 +211,6 @@ def link_beside(obj: bpy.types.Object, new: bpy.types.Object) -> None:
     own = [found for found in obj.users_collection if found.library is None]
     for collection in own or [bpy.context.scene.collection]:
         collection.objects.link(new)
-
-
-# Makes a temporary copy of an object.
 
 
 @contextmanager

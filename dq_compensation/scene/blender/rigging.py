@@ -15,9 +15,10 @@ from ...errors import BindingError
 from ...wording import listed
 from ..stack import find_rig, is_own_modifier
 from .animation_curves import animated_paths
-from .armature import armature_of, deforming_bones, is_invertible
-from .mesh import read_property
+from .armature import armature_of, deforming_bones
+from .bulk_arrays import read_property
 from .own_objects import is_hidden
+from .placement import is_invertible
 from .skinned_object import SkinnedObject
 
 REFUSAL_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."
@@ -222,9 +223,6 @@ def _armature_notes(rig: bpy.types.Object, straightened: tuple[str, str] | None)
     elif armature.pose_position == "REST":
         found.append(f"{rig.name} is in Rest Position; switch it to Pose Position.")
     return found
-
-
-# A linked object may have the name of one of this file.
 
 
 def telling_name(obj: bpy.types.Object) -> str:

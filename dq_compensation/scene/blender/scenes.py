@@ -1,4 +1,11 @@
-"""Scenes: their unit in millimetres, their frames, and what moves in them."""
+"""Scenes: their unit in millimetres, their frames, and what moves in them.
+
+What is set and not keyed, of all that actions play: Blender plays them where frames are set, and
+when bones were edited.
+
+A scene of its own, in which copies are evaluated: the user does not see them, nothing else is
+evaluated, and it works while Blender's handlers run.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +26,6 @@ from .animation_curves import animated_paths, played_actions
 _NOTHING: Mapping[bpy.types.ID, Collection[str]] = MappingProxyType({})
 # The keys of a data path: how many each curve has, and its value in the current frame.
 _Keys = list[tuple[int, float]]
-
-# Millimetres of the world: the scene's unit, and the size of an object's own units.
 
 
 def world_millimetres(scene: bpy.types.Scene) -> float:
@@ -47,10 +52,6 @@ def scene_time(depsgraph: bpy.types.Depsgraph) -> tuple[float, float]:
     if scene is None:
         raise ValueError("A dependency graph without a scene")
     return scene.frame_current_final, scene.render.fps / scene.render.fps_base
-
-
-# What is set and not keyed, of all that actions play: Blender plays them where frames are set, and
-# when bones were edited.
 
 
 @contextmanager
@@ -133,9 +134,6 @@ def _set_value(owner: bpy.types.ID, path: str, value: Any) -> None:
     setattr(owner.path_resolve(before) if before else owner, name, value)
 
 
-# The frames of a scene: those of a range, and the current one, put back after others were set.
-
-
 MOST_FRAME = 1_048_574
 """The last frame that Blender has; the first one is as far below zero."""
 
@@ -187,10 +185,6 @@ def frame_kept(
                 scene.frame_set(frame, subframe=subframe)
 
 
-# A scene of its own, in which copies are evaluated: the user does not see them, nothing else is
-# evaluated, and it works while Blender's handlers run.
-
-
 @contextmanager
 def scene_aside(like: bpy.types.Scene) -> Generator[bpy.types.Scene]:
     """A scene without objects, in the frame of another one; gone afterwards.
@@ -206,8 +200,6 @@ def scene_aside(like: bpy.types.Scene) -> Generator[bpy.types.Scene]:
     finally:
         bpy.data.scenes.remove(scene)
 
-
-# Which objects are not at the same place in every frame.
 
 _TRANSFORM = ("location", "rotation_", "scale", "delta_")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mathutils.bvhtree import BVHTree
 
-from ...analysis.skin_crossings import share_corners
+from ...analysis.surface.skin_crossings import share_corners
 from ...arrays import Float64s, Floats, Indices, Integers
 
 

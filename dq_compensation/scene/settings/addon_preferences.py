@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import bpy
 
-from .declaration import Event
+from .setting_events import Event
 
 # Blender knows an extension by the package above this one, and tests by this one itself.
 _PACKAGE = __name__.partition(".scene.")[0]

@@ -11,15 +11,8 @@ from typing import Any, Literal, Protocol, TypeVar
 from bpy.types import PropertyGroup
 
 from ...core.example_poses import ExampleWeights
-from .declaration import (
-    EXAMPLE_BONE_CHOSEN,
-    FACTOR,
-    SETTING_CHANGED,
-    SHOWN_CHANGED,
-    calls,
-    property_group,
-    props,
-)
+from .declaration import FACTOR, property_group, props
+from .setting_events import EXAMPLE_BONE_CHOSEN, SETTING_CHANGED, SHOWN_CHANGED, calls
 
 SupportKind = Literal["JOINT", "PARENT"]
 _SUPPORT_KINDS = (

@@ -27,21 +27,16 @@ from .bone_texts import (
     text_of_choices,
     text_of_names,
 )
-from .declaration import (
+from .declaration import FACTOR, Declaration, declared_in, frozen_values, property_group, props
+from .example_settings import CLASSES as EXAMPLE_CLASSES
+from .example_settings import DQCompensationExampleBone, DQCompensationExamplePose, Items
+from .setting_events import (
     CHARACTER_SETTING_CHANGED,
-    FACTOR,
     FOLLOWED_SETTING_CHANGED,
     SETTING_CHANGED,
     SHOWN_CHANGED,
-    Declaration,
     calls,
-    declared_in,
-    frozen_values,
-    property_group,
-    props,
 )
-from .example_settings import CLASSES as EXAMPLE_CLASSES
-from .example_settings import DQCompensationExampleBone, DQCompensationExamplePose, Items
 
 _Class = TypeVar("_Class", bound=type)
 Display = Literal["MODIFIER", "GPU"]
@@ -772,9 +767,6 @@ def _acting(chosen: ChosenMethod, example_base: ExampleBase) -> tuple[Method, bo
     if chosen == "SPHERICAL_JOINT_BY_EXAMPLE":
         return example_base, True
     return chosen, False
-
-
-# The bones that the settings of an object name.
 
 
 def named_bones(obj: bpy.types.Object) -> frozenset[str]:

@@ -11,10 +11,10 @@ import numpy as np
 from ...holding import look_again
 from ...modifier.base import base_of, choose_preserve_volume, preserves_volume
 from ...modifier.users_settings import replaced_modifier
-from ...scene.binding.content import acts, other_renders_warning
+from ...scene.binding.modifiers_before import acts, other_renders_warning
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import armature_of, deforming_bones
-from ...scene.blender.mesh import read_property
+from ...scene.blender.bulk_arrays import read_property
 from ...scene.blender.own_objects import name_in_sentences, remove_modifier
 from ...scene.blender.rigging import VISIBILITY, what_animates
 from ...scene.stack import add_modifier, drop_modifier, is_own_modifier

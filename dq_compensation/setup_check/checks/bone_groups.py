@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import bpy
 import numpy as np
 
-from ...core.skinning import joint_sets
+from ...core.spherical_joints import joint_sets
 from ...lifecycle.character_settings import meshes_with_settings
-from ...modifier.written_record import IDLE_REASONS, found_bones
-from ...scene.binding.content import less_soft_by_name
+from ...modifier.found_bones import IDLE_REASONS, found_bones
+from ...scene.binding.soft_copy import less_soft_by_name
 from ...scene.blender.armature import armature_of
 from ...scene.blender.skinned_object import SkinnedObject
+from ...scene.group_users import group_users
 from ...scene.settings.object_settings import Settings, armature_with_settings
-from ...scene.vertex_groups import group_users
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable_bones
 from ..fixes.weight_writing import require_writable, sharing_question

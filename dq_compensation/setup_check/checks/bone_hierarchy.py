@@ -24,7 +24,8 @@ from ...scene.blender.animation_curves import (
     key_linearly,
     key_points,
 )
-from ...scene.blender.armature import armature_of, edited_bones, is_helper_bone
+from ...scene.blender.armature import armature_of, is_helper_bone
+from ...scene.blender.bone_editing import edited_bones
 from ...scene.settings.object_settings import Settings, settings_of
 from ...scene.stack import find_rig
 from ...wording import counted, listed

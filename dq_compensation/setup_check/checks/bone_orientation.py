@@ -14,14 +14,8 @@ import bpy
 import numpy as np
 from mathutils import Euler, Matrix, Quaternion, Vector
 
-from ...analysis.bone_axes import (
-    LARGEST_ANGLE,
-    LimbAxes,
-    RestRotation,
-    nearest_axes,
-    only_child_distances,
-    to_direction,
-)
+from ...analysis.bone_axes import LARGEST_ANGLE, LimbAxes, only_child_distances
+from ...analysis.rest_rotations import RestRotation, nearest_axes, to_direction
 from ...arrays import Booleans, Float64s, Int32s
 from ...scene.blender.animation_curves import (
     PlayedAction,
@@ -30,8 +24,9 @@ from ...scene.blender.animation_curves import (
     key_points,
     multiply_values,
 )
-from ...scene.blender.armature import armature_of, edited_bones
-from ...scene.blender.mesh import read_property
+from ...scene.blender.armature import armature_of
+from ...scene.blender.bone_editing import edited_bones
+from ...scene.blender.bulk_arrays import read_property
 from ...scene.settings.object_settings import (
     Settings,
     armature_with_settings,

@@ -22,7 +22,7 @@ from ...scene.blender.animation_curves import (
     key_points,
 )
 from ...scene.blender.armature import armature_of
-from ...scene.blender.mesh import read_property
+from ...scene.blender.bulk_arrays import read_property
 from ...wording import counted, listed, verb
 from ..fixes.bone_dependents import bones_behind, inherits_scale
 from ..fixes.followers import Followers

@@ -8,8 +8,10 @@ import numpy as np
 
 from ...analysis.mirror_map import partners_by_position
 from ...arrays import Float64s, Indices, Integers
-from ...core.vectors import cell_keys, dots, extent
-from ...scene.blender.armature import flipped_name, is_helper_bone
+from ...core.nearest_points import cell_keys
+from ...core.vectors import dots, extent
+from ...scene.blender.armature import is_helper_bone
+from ...scene.blender.bone_names import flipped_name
 from ...wording import counted, listed
 from ..issue import Check, Issue
 from ..subject import Subject

@@ -27,8 +27,10 @@ from ...scene.blender.animation_curves import (
     drivers,
     multiply_values,
 )
-from ...scene.blender.armature import armature_of, edited_bones
-from ...scene.blender.mesh import mesh_of, read_property
+from ...scene.blender.armature import armature_of
+from ...scene.blender.bone_editing import edited_bones
+from ...scene.blender.bulk_arrays import read_property
+from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import is_hidden
 from ...scene.stack import armature_modifier
 from ...wording import counted, listed

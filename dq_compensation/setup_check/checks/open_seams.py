@@ -9,7 +9,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ...analysis.seams import SEAM_ALIKE, Seam
+from ...analysis.surface.seams import SEAM_ALIKE, Seam
 from ...arrays import Booleans, Indices
 from ...core.vectors import transformed_points
 from ...lifecycle.character_settings import meshes_changed

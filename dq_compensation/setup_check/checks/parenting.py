@@ -14,7 +14,7 @@ import bpy
 import numpy as np
 
 from ...scene.blender.animation_curves import animated_paths
-from ...scene.blender.armature import is_invertible
+from ...scene.blender.placement import is_invertible
 from ...wording import listed
 from ..fixes.followers import Followers
 from ..fixes.object_transforms import (

@@ -12,7 +12,7 @@ from ...lifecycle.enabling import refresh, refusal
 from ...lifecycle.reconcile import State, compare_with_file
 from ...modifier.written_record import Origin, origin_of, origin_refusal
 from ...scene.binding.bind import bind
-from ...scene.binding.content import modifiers_read
+from ...scene.binding.modifiers_before import modifiers_read
 from ...session.known_bindings import current_binding, in_character
 from ...session.status import status_of
 from ..fixes.object_transforms import is_nothing, own_scale

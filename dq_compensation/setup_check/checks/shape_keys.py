@@ -18,7 +18,8 @@ from ...arrays import Float32s, Float64s, Floats, Indices, Int32s
 from ...core.influences import Influences
 from ...core.vectors import extent
 from ...scene.blender.animation_curves import animated_paths
-from ...scene.blender.mesh import mesh_of, other_users, read_positions, read_property
+from ...scene.blender.bulk_arrays import read_property
+from ...scene.blender.mesh import mesh_of, other_users, read_positions
 from ...scene.blender.skinned_object import SkinnedObject
 from ...session.known_objects import enabled_objects
 from ...wording import counted, listed

@@ -8,7 +8,8 @@ import bpy
 import numpy as np
 from mathutils.kdtree import KDTree
 
-from ...analysis.mesh_graph import averaged_weights, islands, spread_weights, strongest_weights
+from ...analysis.surface.rigid_pieces import islands
+from ...analysis.surface.spread_weights import averaged_weights, spread_weights, strongest_weights
 from ...arrays import Booleans, Floats, Int32s, Integers
 from ...wording import counted
 from ..fixes.weight_writing import require_writable, sharing_question, write_weights

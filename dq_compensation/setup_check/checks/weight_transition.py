@@ -30,8 +30,8 @@ from ...core.limb_joints import LimbJoints
 from ...core.ropes import rope_joints
 from ...core.skeleton import Skeleton
 from ...errors import UserError, raise_refusal
-from ...scene.binding.content import acting_soft_copy
-from ...scene.blender.armature import flipped_name
+from ...scene.binding.soft_copy import acting_soft_copy
+from ...scene.blender.bone_names import flipped_name
 from ...scene.blender.scenes import length_words, object_millimetres
 from ...scene.settings.object_settings import Settings, setting_label
 from ...scene.vertex_groups import write_rows

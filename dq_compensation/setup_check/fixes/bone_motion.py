@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 from mathutils import Euler, Matrix, Quaternion
 
-from ...analysis.bone_axes import skinning_transform
+from ...analysis.posed_bones import skinning_transform
 from ...arrays import Float64s, Floats
 from ...scene.blender.animation_curves import PlayedAction, bone_curves
 from ...scene.blender.armature import armature_of

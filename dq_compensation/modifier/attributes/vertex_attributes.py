@@ -8,23 +8,24 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Float32s, Float64s, Floats, Int32s, Integers
-from ..core.compensation import PublishedCompensation
-from ..core.deform import Deformation
-from ..core.example_poses import ExamplePoses
-from ..core.influences import Influences
-from ..core.measured_joints import MeasuredJoints, distances_at_rest
-from ..core.skeleton import Skeleton
-from ..core.skinning import JointSets
-from ..core.swing_joints import SwingJoints
-from ..core.twist_limbs import TwistLimbs
-from ..core.vectors import places_in_rows, transformed_points
-from ..scene.binding.binding import Binding
-from ..scene.binding.content import digest
-from ..scene.binding.shape_key_offsets import Examples
-from ..scene.blender.mesh import mesh_of, write_attribute
-from ..scene.blender.own_objects import record_in
-from .attribute_names import (
+from ...arrays import Float32s, Float64s, Floats, Int32s, Integers
+from ...core.compensation import PublishedCompensation
+from ...core.deform import Deformation
+from ...core.example_poses import ExamplePoses
+from ...core.influences import Influences
+from ...core.measured_joints import MeasuredJoints, distances_at_rest
+from ...core.skeleton import Skeleton
+from ...core.spherical_joints import JointSets
+from ...core.swing_joints import SwingJoints
+from ...core.twist_limbs import TwistLimbs
+from ...core.vectors import places_in_rows, transformed_points
+from ...scene.binding.binding import Binding
+from ...scene.binding.content import digest
+from ...scene.binding.kept_examples import Examples
+from ...scene.blender.bulk_arrays import write_attribute
+from ...scene.blender.mesh import mesh_of
+from ...scene.blender.own_objects import record_in
+from ..attribute_names import (
     AMOUNT,
     EXAMPLE_ANGLES,
     EXAMPLE_BONE,
@@ -60,18 +61,14 @@ from .attribute_names import (
     TURN_AMOUNTS,
     TURN_LIMB,
     WEIGHTS,
-    Base,
-    ExampleCounts,
     numbered,
-    slots_for,
 )
-from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
+from ..palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
+from ..tree_kind import Base, ExampleCounts, slots_for
 from .solved_points import SolvedLayout
 
 # A custom property of the mesh: the record of what its attributes were written from.
 CONTENT_PROPERTY = "dq_compensation_written_from"
-
-# The attributes of example poses in a mesh for the modifier display: offsets and tables.
 
 
 def _example_tables(
@@ -137,9 +134,6 @@ def _blending_tables(poses: ExamplePoses) -> dict[str, Floats]:
     angles[bone, row] = hats.angles
     ways[bone, row] = np.column_stack((hats.azimuths, hats.widths))
     return tables | {EXAMPLE_KIND: kinds, EXAMPLE_ANGLES: angles, EXAMPLE_WAY: ways}
-
-
-# Writes the attributes of a mesh that do not change with the pose, for the node trees.
 
 
 def write_attributes(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Booleans, Float64s, Floats, Indices, Integers
-from ..core.vectors import extent
+from ...arrays import Booleans, Float64s, Floats, Indices, Integers
+from ...core.vectors import extent
 
 Overlaps = Callable[[Floats, Integers, Integers | None], Indices]
 """What finds the pairs of triangles (k, 2) that cross: of positions (n, 3) and triangles (t, 3),

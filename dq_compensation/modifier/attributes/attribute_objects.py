@@ -12,16 +12,12 @@ from __future__ import annotations
 
 import bpy
 
-from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import (
-    ATTRIBUTE_OBJECT_PROPERTY,
-    new_hidden,
-    place_at,
-)
-from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.stack import own_modifiers
-from ..session.changes import remember_new
-from .modifier_inputs import get_input
+from ...scene.blender.mesh import mesh_of
+from ...scene.blender.own_objects import ATTRIBUTE_OBJECT_PROPERTY, new_hidden, place_at
+from ...scene.blender.skinned_object import SkinnedObject
+from ...scene.stack import own_modifiers
+from ...session.changes import remember_new
+from ..modifier_inputs import get_input
 
 ATTRIBUTES_INPUT = "Attributes"
 

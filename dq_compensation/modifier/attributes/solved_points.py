@@ -26,17 +26,19 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
-from ..arrays import Booleans, Float32s, Float64s, Int32s, Integers
-from ..core.skeleton import Skeleton
-from ..core.solved_shapes import ShapeBlock, SolvedShapes
-from ..scene.binding.content import digest
-from ..scene.blender.mesh import mesh_of, write_attribute
-from ..scene.blender.own_objects import SOLVED_POINTS_PROPERTY, new_hidden, place_at
-from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.stack import own_modifiers
-from ..session.changes import remember_new
-from .attribute_names import SOLVED_INPUT, SolvedCounts
-from .modifier_inputs import get_input
+from ...arrays import Booleans, Float32s, Float64s, Int32s, Integers
+from ...core.skeleton import Skeleton
+from ...core.solved_shapes import ShapeBlock, SolvedShapes
+from ...scene.binding.content import digest
+from ...scene.blender.bulk_arrays import write_attribute
+from ...scene.blender.mesh import mesh_of
+from ...scene.blender.own_objects import SOLVED_POINTS_PROPERTY, new_hidden, place_at
+from ...scene.blender.skinned_object import SkinnedObject
+from ...scene.stack import own_modifiers
+from ...session.changes import remember_new
+from ..attribute_names import SOLVED_INPUT
+from ..modifier_inputs import get_input
+from ..tree_kind import SolvedCounts
 
 HEADER_POINTS, POSE_POINTS, SHAPE_POINTS = 1, 5, 3
 

@@ -8,10 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Booleans, Float64s, Floats, Indices, Int64s, Integers
-from ..core.influences import Influences
-from ..core.vectors import cell_keys, dots, extent, nearest_within
-from .mesh_graph import islands, points_of_vertices
+from ...arrays import Booleans, Float64s, Floats, Indices, Int64s, Integers
+from ...core.influences import Influences
+from ...core.nearest_points import cell_keys, nearest_within
+from ...core.vectors import dots, extent
+from .rigid_pieces import islands, points_of_vertices
 
 # How far vertices of a seam may lie apart, in sizes of the character, and their weights differ.
 SEAM_APART, SEAM_ALIKE = 1e-5, 1e-3

@@ -1,0 +1,60 @@
+"""Softens the weights of characters, and puts the painted ones back, for scripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import raise_refusal
+from ..softness import softening
+from ..softness.softening import SofteningOptions, SofteningReport
+from ..ui_shared.arguments import (
+    Objects,
+    OnProgress,
+    mesh_objects,
+)
+from ..ui_shared.option_arguments import with_option_arguments
+from ..ui_shared.script_runs import interrupts_wait, run_steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(SofteningOptions):
+    progress: OnProgress | None = None
+
+
+@with_option_arguments(_Arguments)
+def soften_weights(objects: Objects, options: _Arguments) -> list[SofteningReport]:
+    """Spread the weights of characters over more of their limbs, enabled or not.
+
+    The painted weights are kept in the mesh; `restore_weights` gives them back. In Weight Paint
+    with a paint mask only the chosen vertices change.
+
+    Args:
+        objects: mesh objects, or armatures for all their meshes.
+        {options}
+        progress: called after each step.
+
+    Returns:
+        a report for each object.
+
+    Raises:
+        UserError: one of them cannot be softened; nothing has changed then.
+    """
+    steps = softening.soften_weights(mesh_objects(objects), options)
+    return run_steps(steps, options.progress)
+
+
+def restore_weights(objects: Objects) -> None:
+    """Give mesh objects the weights back that they had before they were softened, exactly.
+
+    Args:
+        objects: mesh objects, or armatures for all their meshes.
+
+    Raises:
+        UserError: one of them has none, or they cannot be written; nothing has changed then.
+    """
+    found = mesh_objects(objects)
+    for obj in found:
+        raise_refusal(softening.restoring_refusal(obj))
+    with interrupts_wait():
+        for obj in found:
+            softening.restore_weights(obj)

@@ -1,0 +1,1 @@
+"""What the modifier display keeps in meshes: attributes, the objects that have them, points."""

@@ -1,0 +1,183 @@
+"""Keeps the weights of vertex groups in the mesh, so that what replaces them can be taken back.
+
+Each vertex keeps its entries in attributes of the mesh, one for each entry: the number of the
+group in a list of names, and the weight. What else a bake has made is listed beside the names.
+All of it is in the mesh, so that undo, copying and appending keep it together with the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ..arrays import Float32s, Int32s
+from ..core.influences import Influences
+from ..core.vectors import places_in_rows
+from ..errors import raise_refusal
+from ..wording import listed
+from .blender.bulk_arrays import AttributeType, read_attribute, write_attribute
+from .blender.mesh import mesh_of, read_weights
+from .blender.own_objects import keep_record, record_in
+from .vertex_groups import write_entries, writing_refusal
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where in a mesh weights are kept.
+
+    Attributes:
+        record: the property of the mesh that has the names.
+        attribute: the names of the attributes; the dot hides them in the spreadsheet.
+        keeper: what has kept them, for sentences.
+    """
+
+    record: str
+    attribute: str
+    keeper: str
+
+
+BAKED_BONES = Store("dq_compensation_baked_bones", ".dqb_kept_{}", "an earlier bake")
+"""The weights before a bake to helper bones."""
+
+PAINTED = Store("dq_compensation_painted_weights", ".dqb_painted_{}", "Soften Weights")
+"""The weights before they were softened."""
+
+# The list of names has none at this number: an entry that a vertex does not have.
+_UNUSED = -1
+
+
+def kept_record(obj: bpy.types.Object, store: Store = BAKED_BONES) -> dict[str, Any] | None:
+    """The record in the mesh of an object, beside the weights; None without kept ones.
+
+    `groups` are the names of the groups whose weights are kept, `places` where they were.
+    """
+    return record_in(mesh_of(obj), store.record) or None
+
+
+def keep_weights(
+    obj: bpy.types.Object, groups: Sequence[str], store: Store = BAKED_BONES, **record: object
+) -> None:
+    """Keep the weights of vertex groups in the mesh of an object.
+
+    Args:
+        obj: a mesh object, original, not in Edit Mode.
+        groups: names.
+        record: what else `kept_record` is to give, for JSON.
+    """
+    _forget_weights(obj, store)
+    mesh, entries = mesh_of(obj), read_weights(mesh_of(obj))
+    number = {name: place for place, name in enumerate(groups)}
+    numbers = np.array([number.get(group.name, _UNUSED) for group in obj.vertex_groups], np.int64)
+    of_group = numbers[entries.groups]
+    chosen = of_group != _UNUSED
+    vertices = entries.vertices[chosen]
+    counts = np.bincount(vertices, minlength=entries.vertex_count)
+    ranks = places_in_rows(vertices, counts)
+    for rank in range(int(counts.max(initial=0))):
+        values = np.zeros((entries.vertex_count, 2), np.float32)
+        values[:, 0] = _UNUSED
+        rows = ranks == rank
+        values[vertices[rows], 0] = of_group[chosen][rows]
+        values[vertices[rows], 1] = entries.weights[chosen][rows]
+        write_attribute(mesh, store.attribute.format(rank), values)
+    places = [obj.vertex_groups[name].index for name in groups]
+    keep_record(mesh, store.record, {"groups": list(groups), "places": places, **record})
+
+
+def add_to_record(obj: bpy.types.Object, store: Store = BAKED_BONES, **record: object) -> None:
+    """List more in the record of an object that has one."""
+    keep_record(mesh_of(obj), store.record, {**(kept_record(obj, store) or {}), **record})
+
+
+def rename_kept(obj: bpy.types.Object, renamed: Mapping[str, str]) -> None:
+    """Let kept weights follow bones that were renamed: groups may be sorted anew later."""
+    for store in (BAKED_BONES, PAINTED):
+        names = (kept_record(obj, store) or {}).get("groups", ())
+        if not renamed.keys().isdisjoint(names):
+            add_to_record(obj, store, groups=[renamed.get(name, name) for name in names])
+
+
+def _kept_entries(
+    obj: bpy.types.Object, store: Store = BAKED_BONES
+) -> tuple[list[str], Int32s, Float32s]:
+    """The weights that are kept in the mesh of an object, as they were.
+
+    Returns:
+        the names of the groups; for each vertex the numbers of its groups among these names, shape
+        (n, k), -1 in unused slots, in the vertex's own order; the weights, shape (n, k).
+    """
+    mesh = mesh_of(obj)
+    count = len(mesh.vertices)
+    slots = []
+    while store.attribute.format(len(slots)) in mesh.attributes:
+        name = store.attribute.format(len(slots))
+        slots.append(read_attribute(mesh, name, AttributeType.FLOAT_PAIR, count))
+    rows = np.stack(slots, axis=1) if slots else np.zeros((count, 0, 2), np.float32)
+    numbers = rows[:, :, 0].round().astype(np.int32)
+    return _names_now(obj, store), numbers, rows[:, :, 1]
+
+
+def kept_influences(
+    obj: bpy.types.Object, bones: Sequence[str], store: Store = BAKED_BONES
+) -> Influences:
+    """The influences of the kept weights; of groups that are no bones none.
+
+    Args:
+        bones: the names of the skeleton's bones.
+    """
+    names, numbers, weights = _kept_entries(obj, store)
+    place = {name: index for index, name in enumerate(bones)}
+    of_names = np.array([place.get(name, -1) for name in names] or [-1])[numbers]
+    used = (numbers >= 0) & (of_names >= 0)
+    vertices = np.broadcast_to(np.arange(len(numbers))[:, None], numbers.shape)[used]
+    return Influences.from_triples(vertices, of_names[used], weights[used], len(numbers))
+
+
+def _names_now(obj: bpy.types.Object, store: Store) -> list[str]:
+    """The current names of the groups whose weights are kept: renaming a bone renames its group."""
+    record, groups = kept_record(obj, store) or {"groups": [], "places": []}, obj.vertex_groups
+    known = set(record["groups"])
+    names = []
+    for name, place in zip(record["groups"], record["places"], strict=True):
+        renamed = name not in groups and place < len(groups) and groups[place].name not in known
+        names.append(groups[place].name if renamed else name)
+    return names
+
+
+def restore_refusal(obj: bpy.types.Object, store: Store = BAKED_BONES) -> str | None:
+    """Why the kept weights of an object cannot be put back, or None."""
+    names = _names_now(obj, store)
+    missing = [name for name in names if name not in obj.vertex_groups]
+    if missing:
+        return (
+            f"{obj.name} has no vertex groups {listed(missing)} any more, whose weights "
+            f"{store.keeper} has kept. Give groups these names again."
+        )
+    return writing_refusal(obj, names)
+
+
+def restore_weights(obj: bpy.types.Object, store: Store = BAKED_BONES) -> None:
+    """Put the kept weights of an object back, and forget them.
+
+    Raises:
+        UserError: `restore_refusal` has a reason. Nothing has changed then.
+    """
+    raise_refusal(restore_refusal(obj, store))
+    names, numbers, weights = _kept_entries(obj, store)
+    write_entries(obj, names, numbers, weights)
+    _forget_weights(obj, store)
+
+
+def _forget_weights(obj: bpy.types.Object, store: Store = BAKED_BONES) -> None:
+    """Remove the kept weights and the record from the mesh of an object."""
+    mesh = mesh_of(obj)
+    rank = 0
+    while (attribute := mesh.attributes.get(store.attribute.format(rank))) is not None:
+        mesh.attributes.remove(attribute)
+        rank += 1
+    if store.record in mesh:
+        del mesh[store.record]
