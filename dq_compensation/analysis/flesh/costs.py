@@ -13,7 +13,7 @@ from .region import FleshRegion
 # kept, seconds for each cell and each vertex of the region. Single joints are off by a factor of
 # three, as what touches takes most steps. Memory is counted: arrays of the lattice and its factors,
 # and of contact.
-_SECONDS_OF_CELL, _SECONDS_OF_VERTEX = 2.8e-4, 1.5e-4
+_SECONDS_OF_CELL, _SECONDS_OF_VERTEX = 4.5e-4, 2.5e-4
 _BYTES_OF_CELL, _BYTES_OF_VERTEX = 12_000.0, 30_000.0
 # Adding a pose, playing and measuring it, for each vertex of the whole skin: seconds.
 _SECONDS_OF_PROOF = 1.0e-5
