@@ -3,9 +3,6 @@
 *Structure* is cheap: names, counts, the Armature modifier, the bones at rest. No vertex is read.
 *Content* is deep: the arrays that binding has read. Each part has a digest of its own, so that a
 difference has a name. Digests say the same in every session: they are kept in the file.
-
-*Signatures* are numbers that hold for the session: equal where nobody has edited an object, or its
-mesh. Blender names both when a setting is changed, as if they had been edited.
 """
 
 from __future__ import annotations
