@@ -117,17 +117,20 @@ class SharedFolds:
         yield 0.7
         after = self._crossings(places, shared)[1]
         if (worse := self._around(places[after > base])).any():
-            # Skin is never worse than without solved shapes: there it is as without them.
+            # Where that crosses more than the base, the base may be shown there.
+            plainer = [editing.copied() for editing in shared]
             for stop in self._stops[worse]:
-                self._share(stop, editings, shared, without=True)
-            kept = self._stops[self._around(crossed) | worse]
-            after = self._crossings(places, shared)[1]
-        if (added <= base).all() and after.sum() > (1.0 - _FEW) * added.sum():
+                self._share(stop, editings, plainer, without=True)
+            crossings = self._crossings(places, plainer)[1]
+            if crossings.sum() < after.sum():
+                kept, shared = self._stops[self._around(crossed) | worse], plainer
+                after = crossings
+        if after.sum() > (1.0 - _FEW) * added.sum():
             return AS_MANY.format(joints=listed(self.names, 4))
         for mesh, editing in zip(self._body.meshes, shared, strict=True):
             mesh.editing = editing
-        crossings = int(base.sum()), int(added.sum()), int(after.sum())
-        return SharedReport(self.names, len(kept), crossings)
+        figures = int(base.sum()), int(added.sum()), int(after.sum())
+        return SharedReport(self.names, len(kept), figures)
 
     def _around(self, places: Float64s) -> Booleans:
         """Shape (s,): the stops round some places; a place between is helped by all round it."""

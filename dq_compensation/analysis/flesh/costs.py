@@ -9,11 +9,12 @@ import numpy as np
 from ...core.vectors import cross, dots
 from .region import FleshRegion
 
-# Fitted to 65 poses of 29 ways of a human's joints on one core of a busy server: of a pose that is
+# Fitted to 65 poses of 29 ways of a human's joints on one core of a busy server, and raised to the
+# time of its whole body, in which joints that bend together are looked at, too: of a pose that is
 # kept, seconds for each cell and each vertex of the region. Single joints are off by a factor of
 # three, as what touches takes most steps. Memory is counted: arrays of the lattice and its factors,
 # and of contact.
-_SECONDS_OF_CELL, _SECONDS_OF_VERTEX = 4.5e-4, 2.5e-4
+_SECONDS_OF_CELL, _SECONDS_OF_VERTEX = 7.0e-4, 4.0e-4
 _BYTES_OF_CELL, _BYTES_OF_VERTEX = 12_000.0, 30_000.0
 # Adding a pose, playing and measuring it, for each vertex of the whole skin: seconds.
 _SECONDS_OF_PROOF = 1.0e-5
