@@ -150,8 +150,9 @@ def test_solved_shapes_are_added_switched_and_removed() -> None:
 def test_folds_are_solved() -> None:
     names, printed = run("Solve folds")
     (joint,) = names["report"].solved
-    assert printed.endswith(f"{joint.bone} {joint.poses} {joint.before.crossings} 0\n")
+    assert f"\n{joint.bone} {joint.poses} {joint.before.crossings} 0\n" in printed
     assert len(api.solved_shapes(names["human"])) == joint.poses
+    assert (names["estimate"].joints, names["estimate"].shapes) == (1, joint.poses)
 
 
 @pytest.mark.usefixtures("saved")
