@@ -6,6 +6,7 @@ scene: `core.deform` gives the base in each pose.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,9 @@ from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import extent
 from ..errors import UserError
 from ..scene.binding.binding import Binding
+from ..scene.binding.content import changed_digests
 from ..scene.binding.kept_shapes import digest_of_shapes
+from ..scene.blender.own_objects import parsed_record
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.triangle_trees import SurfaceTree
 from ..scene.settings.object_settings import Settings, settings_of
@@ -339,7 +342,7 @@ class _Work:
         if self.solved:
             for mesh in self.body.meshes:
                 if mesh.editing.blocks != list(mesh.editing.base.blocks):
-                    text = _solved_from(mesh.base, mesh.editing.settings)
+                    text = json.dumps(_solved_from(mesh.base, mesh.editing.settings))
                     settings_of(mesh.editing.obj).solved_from = text
                     mesh.editing.keep()
 
@@ -484,19 +487,23 @@ class _SolvedWay:
     offsets: list[Float64s]
 
 
-def are_old(obj: Object) -> bool:
-    """Whether something has changed since the folds of an enabled mesh were solved; cheap."""
+def changed_since_solved(obj: Object) -> tuple[str, ...]:
+    """What has changed since the folds of an enabled mesh were solved, for riggers; cheap."""
     binding, solved_from = status_of(obj).binding, settings_of(obj).solved_from
     if binding is None or not solved_from or not digest_of_shapes(obj):
-        return False
-    return _solved_from(binding, Settings.of(obj)) != solved_from
+        return ()
+    return changed_digests(parsed_record(solved_from), _solved_from(binding, Settings.of(obj)))
 
 
-def _solved_from(binding: Binding, settings: Settings) -> str:
-    """The mesh, the weights that act, the bones at rest and the method, as a text to compare."""
+def _solved_from(binding: Binding, settings: Settings) -> dict[str, str | None]:
+    """What shapes depend on, by names for riggers."""
     content = binding.content
-    method, bones = settings.acting_method, binding.bones_at_rest
-    return f"{content['vertices']} {content['weights']} {bones} {method}"
+    return {
+        "mesh": content["vertices"],
+        "weights": content["weights"],
+        "rest pose": binding.bones_at_rest,
+        "method": settings.acting_method,
+    }
 
 
 def _are_same(one: FoldWay, other: FoldWay) -> bool:

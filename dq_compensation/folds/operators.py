@@ -32,7 +32,7 @@ from ..ui_shared.reporting import (
 )
 from ..ui_shared.sentences import draw_in_dialog, draw_in_one_line, draw_sentence
 from ..wording import counted, listed
-from .character_folds import STOPPED, are_old, solve_character_folds
+from .character_folds import STOPPED, changed_since_solved, solve_character_folds
 from .estimate import estimate_folds
 from .shape_editing import editing_refusal, joints_with_shapes, remove_shapes, sculpted_poses
 
@@ -226,12 +226,20 @@ def draw_folds(layout: UILayout, context: Context, obj: Object) -> None:
         row = column.row(align=True)
         row.operator("dqc.solve_folds_again", icon="FILE_REFRESH")
         row.operator("dqc.remove_solved", icon="TRASH")
-        if any(map(are_old, meshes)):
-            text = "The solved shapes are older than weights, mesh, rest pose or look: Solve Again."
+        if changed := _changed(meshes):
+            text = f"The solved shapes are older than {listed(changed)}: Solve Again."
             draw_sentence(layout, context, text, "ERROR")
     line, details = _reports.get(meshes[0].session_uid, ("", ""))
     if line:
         draw_in_one_line(layout.row(), f"{line} {details}", line, "CHECKMARK")
+
+
+def _changed(meshes: Sequence[Object]) -> list[str]:
+    """What of a character has changed since its folds were solved: of which mesh, of several."""
+    each = [(mesh.name, changed_since_solved(mesh)) for mesh in meshes]
+    if len({changed for _, changed in each}) == 1:
+        return list(each[0][1])
+    return [f"{what} of {name}" for name, changed in each for what in changed]
 
 
 def unregister() -> None:

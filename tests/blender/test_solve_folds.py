@@ -21,7 +21,7 @@ from dq_compensation.analysis.folding_joints import (
 )
 from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.errors import UserError
-from dq_compensation.folds.character_folds import FoldsReport, are_old
+from dq_compensation.folds.character_folds import FoldsReport, changed_since_solved
 from dq_compensation.folds.motion import known_motion
 from dq_compensation.lifecycle.following import binding_with_current_softness
 from dq_compensation.scene.settings.object_settings import Settings
@@ -263,21 +263,21 @@ def test_operators_solve_again_and_remove(limb: Pair) -> None:
     assert bpy.ops.dqc.solve_folds() == {"FINISHED"}
     first = api.solved_shapes(obj)
     assert {shape.poses[0].bone for shape in first} == {ELBOW}
-    assert not are_old(obj)
+    assert not changed_since_solved(obj)
     obj.vertex_groups["Upper"].add(range(380, 420), 0.7, "REPLACE")
     obj.data.update_tag()
     bpy.context.view_layer.update()
-    assert are_old(obj)
+    assert changed_since_solved(obj) == ("weights",)
     assert bpy.ops.dqc.solve_folds_again() == {"FINISHED"}
     again = api.solved_shapes(obj)
-    assert not are_old(obj)
+    assert not changed_since_solved(obj)
     assert [shape.poses for shape in again] == [shape.poses for shape in first]
     assert [shape.largest for shape in again] != [shape.largest for shape in first]
     api.change_settings(obj, method="LINEAR")
-    assert are_old(obj)
+    assert changed_since_solved(obj) == ("method",)
     assert bpy.ops.dqc.solve_folds_again() == {"FINISHED"}
     assert all(shape.acts for shape in api.solved_shapes(obj))
-    assert not are_old(obj)
+    assert not changed_since_solved(obj)
     assert bpy.ops.dqc.remove_solved() == {"FINISHED"}
     assert api.solved_shapes(obj) == []
 

@@ -208,7 +208,7 @@ def test_the_panel_says_that_shapes_are_older_and_setup_check_finds_no_overlap()
     obj.vertex_groups["Upper"].add(range(240, 300), 0.1, "ADD")
     obj.data.update_tag()
     bpy.context.view_layer.update()
-    assert "The solved shapes are older" in said_in_panel(obj)
+    assert "The solved shapes are older than weights: Solve Again." in said_in_panel(obj)
 
 
 def said_in_panel(obj: Object) -> str:

@@ -20,7 +20,7 @@ from dq_compensation.analysis.soft_weights import (
     smooth_radii,
     soft_weights,
 )
-from dq_compensation.analysis.surface import mesh_graph
+from dq_compensation.analysis.surface import smooth_system
 from dq_compensation.analysis.surface.mesh_graph import MeshGraph, smooth_values
 from dq_compensation.analysis.surface.skin_surface import SkinSurface
 from dq_compensation.analysis.surface.smooth_system import SmoothSystem
@@ -183,10 +183,10 @@ def test_many_functions_are_those_of_a_direct_solver(seed: int, part: int) -> No
     values = rng.uniform(size=(count, 3))
     values[np.arange(count), rng.integers(0, 3, count)] = 0.0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mesh_graph, "_PART", part)
-        patch.setattr(mesh_graph, "_FEW_PRODUCTS", 64)
-        patch.setattr(mesh_graph, "_LEAST_STRIP", 2)
-        patch.setattr(mesh_graph, "_WIDE_CUT", 1.0)
+        patch.setattr(smooth_system, "_PART", part)
+        patch.setattr(smooth_system, "_FEW_PRODUCTS", 64)
+        patch.setattr(smooth_system, "_LEAST_STRIP", 2)
+        patch.setattr(smooth_system, "_WIDE_CUT", 1.0)
         graph = MeshGraph.of(edges, pulls, count)
         system = SmoothSystem(graph, rng.normal(size=(count, 3)), unknown, masses)
         done = list(system.eliminated(of, values))
