@@ -31,7 +31,7 @@ from dq_compensation.scene.binding.kept_shapes import (
     keep_shapes,
 )
 from dq_compensation.scene.settings.bone_texts import text_of_names
-from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.scene.settings.object_settings import Settings, settings_of
 from human.model import build_human
 
 SIDES = "LR"
@@ -95,6 +95,7 @@ def build_casts(clock: Callable[[], float]) -> dict[str, Cast]:
         bone.rotation_mode = "QUATERNION"
     settings = settings_of(human)
     settings.use_ball_joints, settings.softness, settings.twist_spread = True, 0.5, 1.0
+    settings.use_solved_shapes = True
     bpy.context.view_layer.update()
     with_shapes(human)
     casts = {}
@@ -104,6 +105,8 @@ def build_casts(clock: Callable[[], float]) -> dict[str, Cast]:
         with bpy.context.temp_override(scene=cast.scene, view_layer=cast.view_layer):
             _, refused = enable_all(cast.meshes, bpy.context.evaluated_depsgraph_get())
         assert not refused, refused
+        acting = bind(cast.meshes[0]).acting_shapes(Settings.of(cast.meshes[0]))
+        assert (acting is None or not acting.blocks) == (way == WITHOUT)
     return casts
 
 
