@@ -13,7 +13,7 @@ from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.nodes.own_trees import evaluate_again_after_undo, remove_for_undo
 from ..modifier.our_modifiers import remove, remove_shape_for_undo
 from ..modifier.palette_object import nodes_of_palette, own_palettes
-from ..modifier.plain_view import show_ours
+from ..modifier.plain_view import show_ours, show_shapes
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import (
     CHARACTER_SETTINGS,
@@ -97,6 +97,7 @@ def _on_shown_setting(*_about: object) -> None:
 
 def _before_load(*_args: object) -> None:
     set_final_render_runs(False)
+    show_shapes()
     show_ours()
     free()
 
@@ -116,6 +117,7 @@ def _before_undo(*_args: object) -> None:
     The older step may not have them, and Blender would crash. They come back with what is
     reconciled after it.
     """
+    show_shapes()
     show_ours()
     for obj in enabled_objects():
         remove_new_keys(SkinnedObject(obj))
@@ -156,6 +158,7 @@ def _on_undo() -> None:
 
 
 def _before_save(*_args: object) -> None:
+    show_shapes()
     show_ours()
     keep_in_file(enabled_objects())
     following.settle_all()
@@ -167,6 +170,7 @@ def _after_save(*_args: object) -> None:
 
 
 def _before_render(scene: bpy.types.Scene, *_args: object) -> None:
+    show_shapes()
     following.end_comparison()
     if bpy.app.background:
         # What was edited since the last evaluation is reconciled by it.

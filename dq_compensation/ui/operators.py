@@ -18,7 +18,7 @@ from ..lifecycle.character_settings import (
 )
 from ..lifecycle.following import end_comparison
 from ..lifecycle.notes import older_than_its_file
-from ..modifier.plain_view import show_plain
+from ..modifier.plain_view import are_shapes_hidden, hide_shapes, show_plain, show_shapes
 from ..scene.binding.modifiers_before import other_renders_warning
 from ..scene.blender.rigging import telling_name
 from ..scene.blender.skinned_object import SkinnedObject
@@ -457,19 +457,13 @@ class DQC_OT_compare_solved(_Compare, Operator):
         return None if _with_solved_shapes(context) else "Select a character with solved shapes"
 
     def show(self, context: Context) -> None:
-        self._shown = [owner.session_uid for owner in _with_solved_shapes(context)]
-        self._let_act(False)
+        hide_shapes(_with_solved_shapes(context))
 
     def is_over(self) -> bool:
-        return False
+        return not are_shapes_hidden()
 
     def put_back(self) -> None:
-        self._let_act(True)
-
-    def _let_act(self, acting: bool) -> None:
-        for obj in bpy.data.objects:
-            if obj.session_uid in self._shown:
-                settings_of(obj).use_solved_shapes = acting
+        show_shapes()
 
 
 def _hold_compare(_manager: object, _context: Context) -> None:

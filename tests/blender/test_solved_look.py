@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.folds.operators import draw_folds
+from dq_compensation.modifier.plain_view import are_shapes_hidden, hide_shapes
 from dq_compensation.scene.selected_characters import selected_characters
 from dq_compensation.scene.settings.addon_preferences import LOOKS
 from dq_compensation.ui.looks import copy_settings, known_looks, look_of
@@ -217,7 +217,6 @@ def test_held_the_key_shows_the_skin_without_solved_shapes() -> None:
     solved = evaluated_positions(obj)
     assert bpy.ops.dqc.compare_solved.poll()
     held = SimpleNamespace()
-    held._let_act = partial(DQC_OT_compare_solved._let_act, held)
     DQC_OT_compare_solved.show(held, bpy.context)
     # The same computation on the same data.
     np.testing.assert_array_equal(evaluated_positions(obj), without)
@@ -226,3 +225,22 @@ def test_held_the_key_shows_the_skin_without_solved_shapes() -> None:
     assert shown_look(armature) == "Solved"
     choose("Soft with Twist")
     assert not bpy.ops.dqc.compare_solved.poll()
+
+
+def test_what_is_saved_while_solved_shapes_are_held_off_has_them(tmp_path: Path) -> None:
+    new_file()
+    obj, armature = character()
+    add_fold(obj, armature)
+    bpy.context.view_layer.update()
+    solved = evaluated_positions(obj)
+    obj_name = obj.name
+    hide_shapes([armature])
+    assert np.abs(evaluated_positions(obj) - solved).max() > 0.1 * DEPTH
+    path = str(tmp_path / "held.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path, check_existing=False)
+    assert not are_shapes_hidden()
+    bpy.ops.wm.open_mainfile(filepath=path)
+    obj = bpy.data.objects[obj_name]
+    assert api.settings(obj).use_solved_shapes
+    # Opened, it is computed from the same numbers.
+    assert np.abs(evaluated_positions(obj) - solved).max() < 1e-6
