@@ -93,7 +93,7 @@ class SharedFolds:
         stops = product(*(range(1, count + 1) for count in counts.tolist()))
         evenly = np.outer(np.arange(1, steps + 1), self._step)
         self._stops = np.array(list(stops), np.float64) if is_grid else evenly
-        self._known: dict[tuple[float, ...], tuple[Float64s, Float64s]] = {}
+        self._known: dict[tuple[float, ...], tuple[Float64s, Float64s, int]] = {}
 
     def run(self) -> Generator[float, None, SharedReport | str | None]:
         """Give the meshes shapes of combined poses where they help.
@@ -137,14 +137,16 @@ class SharedFolds:
         apart = np.abs(self._stops[:, None] - places) / self._step
         return np.asarray((apart <= 0.5).all(axis=2).any(axis=1))
 
-    def _posed(self, place: Float64s) -> tuple[Float64s, Float64s]:
-        """The matrices (B, 4, 4) and the base (n, 3) at a place."""
+    def _posed(self, place: Float64s) -> tuple[Float64s, Float64s, int]:
+        """The matrices (B, 4, 4), the base (n, 3) and how often it crosses itself at a place."""
         key = tuple(place.tolist())
         if key not in self._known:
             each = zip(key, self._joints.ways, strict=True)
             degrees = [at / len(way.degrees) * way.degrees[-1] for at, way in each]
             matrices = together_matrices(self._body.skin, self._joints, degrees)
-            self._known[key] = matrices, self._body.base(matrices)
+            base = self._body.base(matrices)
+            crossings = self._measures.of(base[self._measures.region.vertices]).crossings
+            self._known[key] = matrices, base, crossings
         return self._known[key]
 
     def _crossings(
@@ -154,11 +156,9 @@ class SharedFolds:
         vertices, found = self._measures.region.vertices, list[tuple[int, int]]()
         shapes = [editing.shapes() for editing in editings]
         for place in places:
-            matrices, base = self._posed(place)
+            matrices, base, crossings = self._posed(place)
             played = base + self._body.displaced(shapes, matrices)
-            of_both = (self._measures.of(each[vertices]) for each in (base, played))
-            first, second = (figures.crossings for figures in of_both)
-            found.append((first, second))
+            found.append((crossings, self._measures.of(played[vertices]).crossings))
         base, played = np.array(found).T
         return base, played
 
@@ -175,27 +175,29 @@ class SharedFolds:
         Args:
             without: show the base there.
         """
-        matrices, _ = self._posed(stop)
+        matrices, _, _ = self._posed(stop)
         parts = np.zeros((len(self._joints.bones), len(self._body.vertices), 3))
         shapes = [editing.shapes() for editing in editings]
         for row, bone in enumerate(self._joints.bones):
             alone = [each.of_joint(bone) for each in shapes]
             parts[row] = self._body.displaced(alone, matrices)
-        region, positions = self._measures.region, self._body.skin.positions
-        rows = np.searchsorted(region.joints, self._joints.bones)
-        away = [
-            np.linalg.norm(positions - region.centres[row], axis=1) / region.reaches[row]
-            for row in rows
-        ]
-        points = np.arange(len(positions))
-        sharing = np.zeros(positions.shape) if without else shared_offsets(parts, np.array(away))
-        offsets = self._body.everywhere(points, sharing)
+        region, count = self._measures.region, len(self._body.vertices)
+        sharing = np.zeros((count, 3)) if without else shared_offsets(parts, self._away)
+        offsets = self._body.everywhere(np.arange(count), sharing)
         moved = parts.any(axis=2)
         for mesh, editing in zip(self._body.meshes, shared, strict=True):
             own = moved[:, self._body.point_of_vertex[mesh.rows]]
             if np.count_nonzero(own, axis=0).max() > 1:
                 least = _LEAST * region.cell
                 self._body.add_shape(mesh, editing, self.names, matrices, offsets, least=least)
+
+    @cached_property
+    def _away(self) -> Float64s:
+        """How far points are from each joint, in its reaches: shape (J, n)."""
+        region, positions = self._measures.region, self._body.skin.positions
+        rows = np.searchsorted(region.joints, self._joints.bones)
+        apart = np.linalg.norm(positions - region.centres[rows, None], axis=2)
+        return apart / region.reaches[rows, None]
 
     @cached_property
     def _measures(self) -> SkinMeasures:
