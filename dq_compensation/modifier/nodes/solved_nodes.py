@@ -64,7 +64,7 @@ def with_solved_shapes(
     part = partial(_shapes, joints=counts.joints)
     of_shapes = (held, palette, poses, header, to_object)
     unsorted, shapes = grouped(build, "DQ Compensation shapes", part, *of_shapes)
-    fetched = Cloud(shapes.geometry, {name: shapes.fields[name] for name in ("start", "weight")})
+    fetched = Cloud(shapes.geometry, {"packed": shapes.fields["packed"]})
     moved, group = mesh, None
     for slot, most in enumerate(counts.slots):
         first: Integer = build.attribute(numbered(SOLVED_FIRST, slot), Integer)
@@ -100,9 +100,10 @@ def _sum_of_shapes(
     parts: list[Vector] = []
     for number in range(count):
         shape = Integer.of(first).plus(number) if number else first
-        start: Integer = shapes.at("start", shape)
-        offset: Vector = held.sample(build.position, start.plus(row))
-        parts.append(offset * shapes.at("weight", shape))
+        packed: Vector = shapes.at("packed", shape)
+        weight, start, _ = packed.components()
+        offset: Vector = held.sample(build.position, Integer.of(start).plus(row))
+        parts.append(offset * weight)
     return reduce(add, parts)
 
 
@@ -119,8 +120,9 @@ def _shapes(
     """All shapes as points with what vertices fetch, as in the tables and sorted.
 
     Returns:
-        of both the fields `weight`; `start`, the first of its offsets; `turn`, that of its block,
-        into object space; and `of_slot`, of the first shapes the sum of the weights in the slot.
+        of both the fields `weight`; `packed`, the weight and the first of its offsets, for one
+        fetch; `turn`, that of its block, into object space; and `of_slot`, of the first shapes the
+        sum of the weights in the slot.
     """
     pose_count, shape_count, _ = header.components()
     tables = pose_count.times_plus(float(POSE_POINTS), float(HEADER_POINTS))
@@ -143,7 +145,8 @@ def _shapes(
         turns = [_turn_of_joint(build, held, palette, row) for row in rows]
         rotation, growth = _mean_turn(build, rows, turns)
     turn = to_object @ build.turn(rotation, growth + 1.0)
-    of_shape: dict[str, Field] = {"weight": weight, "start": Integer.of(start), "turn": turn}
+    packed = build.vector(weight, start, 0.0)
+    of_shape: dict[str, Field] = {"weight": weight, "packed": packed, "turn": turn}
     known = build.points(shape_count).capture(of_shape | {"block": block, "slot": slot})
     weight, block = known.fields["weight"], known.fields["block"]
     of_slot = build.total(weight, known.fields["slot"])
