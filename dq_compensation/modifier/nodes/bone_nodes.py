@@ -60,9 +60,12 @@ from .node_values import (
     rotation_to,
 )
 
-# Edges that differ by less, in lengths of the skeleton, differ by rounding: half of the limit for
-# squares.
-_STRETCHED = 0.5 * NOT_ORTHONORMAL
+# What compensation and twist read of joints and rotations counts as rigid up to here, for the dot
+# products of axes: bones of imported files are off by some 2e-5, and those along -Y by 7e-5. What
+# is left out is this share of an offset, 2e-5 of the object's size at most.
+NEARLY_RIGID = 1e-3
+# Likewise of the lengths of edges, in lengths of the skeleton.
+_STRETCHED = 0.5 * NEARLY_RIGID
 _RIGID = f"{PREFIX}rigid"
 _UNITS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -102,7 +105,7 @@ def bone_turns(
     else:
         shrink = 1.0 / length
         x, y, z = (axis * shrink for axis in (x, y, z))
-        scaled = _is_scaled((x, y, z))
+        scaled = _is_scaled((x, y, z), NEARLY_RIGID)
     return build.points(rows).capture({"turn": rotation_to(y, z), "scaled": scaled})
 
 
@@ -250,15 +253,15 @@ def palette_state(build: TreeBuilder, palette: Geometry) -> Vector:
     return palette.sample(build.position, build.constant(0))
 
 
-def _is_scaled(columns: Sequence[Vector]) -> Scalar:
-    """1 where the columns of a matrix are not those of a rotation, else 0.
+def _is_scaled(columns: Sequence[Vector], limit: float = NOT_ORTHONORMAL) -> Scalar:
+    """1 where the columns of a matrix are not those of a rotation, by the limit, else 0.
 
     From z = x cross y and x = y cross z follows that they are at right angles, |y| = 1 and
     |x| = |z|, or that all are 0.
     """
     x, y, z = columns
     off = x.cross(y).distance(z) + y.cross(z).distance(x) + (x.dot(x) - 1.0).absolute()
-    return off > NOT_ORTHONORMAL
+    return off > limit
 
 
 def _rigid_part(build: TreeBuilder, turned: Matrix, at_rest: Matrix) -> Matrix:
