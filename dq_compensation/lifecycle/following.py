@@ -35,6 +35,7 @@ from ..session.character import characters_of
 from ..session.known_bindings import in_character
 from ..session.known_objects import enabled_meshes, enabled_objects
 from ..session.memory import keep_only, memories
+from ..session.moved_keys import forget_values, moved_keys
 from ..session.status import (
     Edits,
     Status,
@@ -84,13 +85,20 @@ class _Concerned:
 def follow(changes: Changes, *, patient: bool) -> None:
     """Reconcile every enabled object that an edit in an evaluation belongs to.
 
-    What only follows a pose is left alone.
+    What only follows a pose, or a value of a shape key, is left alone.
     """
+    moved = moved_keys(changes)
     if _written and all(map(_is_current, changes.enabled)):
         check_soon()
         return
-    concerned = _concerned(changes)
+    concerned = _concerned(changes, moved)
     is_any = bool(concerned)
+    if moved:
+        # A script may have edited weights in the same step.
+        for update in changes.updates:
+            if update.uid in moved and isinstance(update.data, bpy.types.Mesh):
+                mesh_edited(update.data)
+        check_soon()
     if is_any and not changes.is_playing:
         # What plays needs no check: pose, keys and settings are read in every frame.
         check_soon()
@@ -104,6 +112,7 @@ def follow_frame(changes: Changes) -> None:
 
     While it plays, what an animation can move or switch is left to the end of the playback.
     """
+    forget_values()
     concerned = _concerned(changes)
     if changes.is_playing:
         _let_pass(changes)
@@ -206,11 +215,11 @@ def _let_pass(changes: Changes) -> None:
                 show_armature_result(skinned, in_viewport=differs)
 
 
-def _concerned(changes: Changes) -> _Concerned:
+def _concerned(changes: Changes, moved: frozenset[int] = frozenset()) -> _Concerned:
     found = _Concerned()
     in_playback = changes.is_frame and changes.is_playing
     for update in changes.edits:
-        if not only_posed(update, changes):
+        if update.uid not in moved and not only_posed(update, changes):
             _note(update, found, playing=in_playback)
     return found
 
