@@ -26,7 +26,7 @@ from ..pipeline.takes.caching import TakeReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
 from ..softness.softening import SofteningReport
-from ..ui_shared.arguments import OnProgress
+from ..steps import OnProgress
 from .baking import (
     bake_bones,
     bake_cache,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import bpy
@@ -26,10 +26,10 @@ from ..pipeline.files.plain_export import PlainExportReport
 from ..pipeline.files.plain_export import export_plain as plain_export
 from ..pipeline.takes.caching import TakeOptions, TakeReport
 from ..pipeline.takes.caching import cache_take as take_steps
+from ..steps import OnProgress
 from ..ui_shared.arguments import (
     AnyPath,
     Objects,
-    OnProgress,
     file_path,
     mesh_objects,
     meshes_of,
@@ -41,26 +41,6 @@ from ..ui_shared.arguments import (
 )
 from ..ui_shared.option_arguments import with_option_arguments
 from ..ui_shared.script_runs import interrupts_wait, run_steps
-
-
-@dataclass(frozen=True, kw_only=True)
-class _RangeArguments(RangeOptions):
-    progress: OnProgress | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _CorrectiveArguments(CorrectiveOptions):
-    progress: OnProgress | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _BonesArguments(BonesOptions):
-    progress: OnProgress | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _TakeArguments(TakeOptions):
-    progress: OnProgress | None = None
 
 
 @with_option_arguments(PoseOptions)
@@ -78,8 +58,8 @@ def bake_pose(obj: bpy.types.Object, options: PoseOptions) -> PoseReport | list[
         return one_or_all(obj, bake_current_pose(meshes_of(obj), options))
 
 
-@with_option_arguments(_RangeArguments)
-def bake_frames(obj: bpy.types.Object, options: _RangeArguments) -> RangeReport | list[RangeReport]:
+@with_option_arguments(RangeOptions)
+def bake_frames(obj: bpy.types.Object, options: RangeOptions) -> RangeReport | list[RangeReport]:
     """Make each frame of a range a shape key with keyframes; the timeline plays the deformation.
 
     The object, or its copy, is disabled afterwards: its Armature modifier deforms it.
@@ -88,7 +68,6 @@ def bake_frames(obj: bpy.types.Object, options: _RangeArguments) -> RangeReport 
         obj: a mesh object, enabled or not, or an armature: a list for all its meshes then.
         first, last: frames.
         {options}
-        progress: called after each frame.
 
     Raises:
         UserError: it cannot be baked; nothing has changed then.
@@ -98,9 +77,9 @@ def bake_frames(obj: bpy.types.Object, options: _RangeArguments) -> RangeReport 
         return one_or_all(obj, run_steps(bake_range(found, options), options.progress))
 
 
-@with_option_arguments(_CorrectiveArguments)
+@with_option_arguments(CorrectiveOptions)
 def bake_correctives(
-    obj: bpy.types.Object, options: _CorrectiveArguments
+    obj: bpy.types.Object, options: CorrectiveOptions
 ) -> CorrectiveReport | list[CorrectiveReport]:
     """Give an object shape keys that follow its bones, by drivers.
 
@@ -109,7 +88,6 @@ def bake_correctives(
     Args:
         obj: a mesh object, enabled or not, or an armature: a list for all its meshes then.
         {options}
-        progress: called after each frame.
 
     Raises:
         UserError: it cannot be baked; nothing has changed then.
@@ -121,8 +99,8 @@ def bake_correctives(
         return one_or_all(obj, run_steps(corrective_steps(found, options), options.progress))
 
 
-@with_option_arguments(_BonesArguments)
-def bake_bones(objects: Objects, options: _BonesArguments) -> list[BonesReport]:
+@with_option_arguments(BonesOptions)
+def bake_bones(objects: Objects, options: BonesOptions) -> list[BonesReport]:
     """Add helper bones and new weights, with which linear skinning deforms characters like ours.
 
     Give all meshes of an armature at once: they share the helpers. The objects, or their copies,
@@ -131,7 +109,6 @@ def bake_bones(objects: Objects, options: _BonesArguments) -> list[BonesReport]:
     Args:
         objects: mesh objects, enabled or not, or armatures.
         {options}
-        progress: called after each step.
 
     Returns:
         a report for each armature.
@@ -228,15 +205,14 @@ def export_plain(
         return plain_export(found, file, animation=bool(animation), options=options)
 
 
-@with_option_arguments(_TakeArguments)
-def cache_take(armature: bpy.types.Object, options: _TakeArguments) -> TakeReport:
+@with_option_arguments(TakeOptions)
+def cache_take(armature: bpy.types.Object, options: TakeOptions) -> TakeReport:
     """Keep the motion of an armature over a range of frames as a take, which plays without it.
 
     Args:
         armature: an armature object.
         first, last: frames; by default the scene's.
         {options}
-        progress: called after each step.
 
     Raises:
         UserError: it cannot be done; nothing has changed then.

@@ -37,8 +37,8 @@ from ..scene.blender.scenes import frame_kept, frame_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import identifiers_of
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
+from ..steps import OnProgress
 from ..ui_shared.arguments import (
-    OnProgress,
     chosen_depsgraph,
     mesh_object,
     meshes_of,

@@ -19,8 +19,8 @@ from ..folds.shape_editing import (
     remove_shapes,
 )
 from ..session.character import characters_of
+from ..steps import OnProgress
 from ..ui_shared.arguments import (
-    OnProgress,
     chosen_depsgraph,
     mesh_object,
     meshes_of,

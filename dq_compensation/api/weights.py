@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..errors import raise_refusal
 from ..softness import softening
 from ..softness.softening import SofteningOptions, SofteningReport
-from ..ui_shared.arguments import (
-    Objects,
-    OnProgress,
-    mesh_objects,
-)
+from ..ui_shared.arguments import Objects, mesh_objects
 from ..ui_shared.option_arguments import with_option_arguments
 from ..ui_shared.script_runs import interrupts_wait, run_steps
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Arguments(SofteningOptions):
-    progress: OnProgress | None = None
-
-
-@with_option_arguments(_Arguments)
-def soften_weights(objects: Objects, options: _Arguments) -> list[SofteningReport]:
+@with_option_arguments(SofteningOptions)
+def soften_weights(objects: Objects, options: SofteningOptions) -> list[SofteningReport]:
     """Spread the weights of characters over more of their limbs, enabled or not.
 
     The painted weights are kept in the mesh; `restore_weights` gives them back. In Weight Paint
@@ -31,7 +20,6 @@ def soften_weights(objects: Objects, options: _Arguments) -> list[SofteningRepor
     Args:
         objects: mesh objects, or armatures for all their meshes.
         {options}
-        progress: called after each step.
 
     Returns:
         a report for each object.

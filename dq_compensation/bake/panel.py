@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import bpy
 from bpy.props import FloatProperty, IntProperty
@@ -23,11 +23,11 @@ from ..scene.selected_characters import (
 from ..scene.settings.object_settings import is_enabled
 from ..scene.stack import find_rig
 from ..session.status import compared, tag_redraw
-from ..steps import Progress
 from ..ui_shared.option_properties import options_from, with_option_properties
 from ..ui_shared.reporting import (
     Asks,
     OperatorResult,
+    Outcome,
     Refusing,
     RunsInSteps,
     Steps,
@@ -115,11 +115,9 @@ as DQ Compensation does"""
         draw_properties(self, ("key_name", "target", "onto", "overwrite"))
 
     @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        options = options_from(self, PoseOptions)
-        reports = bake_current_pose(selected_characters(context), options)
-        self.report({"INFO"}, " ".join(report.sentence() for report in reports))
-        return {"FINISHED"}
+    def execute(self, context: Context) -> Outcome:
+        reports = bake_current_pose(selected_characters(context), options_from(self, PoseOptions))
+        return " ".join(report.sentence() for report in reports)
 
 
 @with_option_properties(RangeOptions)
@@ -153,11 +151,8 @@ deformation without DQ Compensation. Esc stops"""
             column.prop(self, "much_memory", icon="ERROR")
         draw_outcome(self, column)
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        targets = selected_characters(context)
-        steps = bake_range(targets, self._options(context))
-        return self.run(context, report_sentences(steps))
+    def steps(self, context: Context) -> Steps:
+        return bake_range(selected_characters(context), self._options(context))
 
     def _options(self, context: Context) -> RangeOptions:
         first, last = self.range(context)
@@ -177,12 +172,6 @@ def draw_outcome(operator: Operator, layout: bpy.types.UILayout, more: str = "")
             f"its Armature modifier is turned {state}.{more}"
         )
     draw_in_dialog(layout, text, "INFO")
-
-
-def report_sentences(steps: Generator[Progress, None, Sequence[Any]]) -> Steps:
-    """Run a bake whose reports have a `sentence` each, and return these."""
-    reports = yield from steps
-    return [report.sentence() for report in reports]
 
 
 def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UILayout:

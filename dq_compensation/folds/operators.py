@@ -20,7 +20,6 @@ from ..scene.settings.object_settings import (
     settings_of,
 )
 from ..session.character import character_of
-from ..session.status import tag_redraw
 from ..ui_shared.reporting import (
     Asks,
     OperatorResult,
@@ -144,18 +143,12 @@ class _Solves(_OfFolds, RunsInSteps):
             draw_in_dialog(self.layout, text, "INFO")
         draw_in_dialog(self.layout, "Esc stops it; finished joints keep their shapes.", "INFO")
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        meshes = _meshes(context)
-        return self.run(context, self._solved(context, meshes[0], again=self.needs_shapes))
-
-    @staticmethod
-    def _solved(context: Context, obj: Object, *, again: bool) -> Steps:
-        depsgraph, bones = context.evaluated_depsgraph_get(), selected_joints(context, obj)
-        report = yield from solve_character_folds(obj, depsgraph, bones, again=again)
+    def steps(self, context: Context) -> Steps:
+        obj, depsgraph = _meshes(context)[0], context.evaluated_depsgraph_get()
+        bones = selected_joints(context, obj)
+        report = yield from solve_character_folds(obj, depsgraph, bones, again=self.needs_shapes)
         _reports[obj.session_uid] = report.sentence(), " ".join(report.details())
-        tag_redraw()
-        return [report.sentence()]
+        return [report]
 
 
 class DQC_OT_solve_folds(_Solves):

@@ -32,6 +32,7 @@ from ..steps import run_through
 from ..ui_shared.option_properties import options_from, with_option_properties
 from ..ui_shared.reporting import (
     OperatorResult,
+    Outcome,
     Refusing,
     RunsInSteps,
     Steps,
@@ -89,16 +90,8 @@ and twist softly: once, not in each frame. Put Weights Back gives the painted on
         column.prop(self, "influences")
         column.prop_search(self, "body", context.scene, "objects")
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        options = options_from(self, SofteningOptions)
-        return self.run(context, self._softened(_softened_meshes(context), options))
-
-    @staticmethod
-    def _softened(objects: list[Object], options: SofteningOptions) -> Steps:
-        reports = yield from soften_weights(objects, options)
-        tag_redraw()
-        return [report.sentence() for report in reports]
+    def steps(self, context: Context) -> Steps:
+        return soften_weights(_softened_meshes(context), options_from(self, SofteningOptions))
 
 
 class DQC_OT_restore_weights(Refusing, Operator):
@@ -114,14 +107,11 @@ class DQC_OT_restore_weights(Refusing, Operator):
         return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None
 
     @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def execute(self, context: Context) -> Outcome:
         objects = [obj for obj in _softened_meshes(context) if restoring_refusal(obj) is None]
         for obj in objects:
             restore_weights(obj)
-        tag_redraw()
-        names = listed([obj.name for obj in objects])
-        self.report({"INFO"}, f"{names}: the painted weights are back.")
-        return {"FINISHED"}
+        return f"{listed([obj.name for obj in objects])}: the painted weights are back."
 
 
 # Seconds between two looks while something else runs.

@@ -71,7 +71,7 @@ from ..scene.stack import find_rig
 from ..scene.vertex_groups import write_rows, writing_refusal
 from ..session.changes import clear_keys
 from ..session.memory import memories
-from ..steps import Progress, run_through, with_progress
+from ..steps import Progress, TakesLong, run_through, with_progress
 from ..wording import counted, listed
 from .joined_skin import JoinedSkin, Proof, Skin, Softened, softened_together
 
@@ -84,7 +84,7 @@ Steps = Generator[Progress, None, "list[SofteningReport]"]
 
 
 @frozen_values
-class SofteningOptions:
+class SofteningOptions(TakesLong):
     """The options of softened weights."""
 
     _: KW_ONLY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, cast
 
 import bpy
@@ -61,7 +62,7 @@ def _not_enabled(context: Context) -> list[Object]:
     return [obj for obj in meshes_of_characters(context) if not is_enabled(obj)]
 
 
-def _join(sentences: list[str]) -> str:
+def _join(sentences: Sequence[str]) -> str:
     return " ".join(text if text.endswith(".") else f"{text}." for text in sentences)
 
 
@@ -102,9 +103,9 @@ stack, and Disable restores every setting"""
             return result
         return self.run(context, enabling.soften_enabled(self._enabled))
 
-    def _report(self, sentences: list[str]) -> None:
-        if sentences:
-            self.report({"WARNING"}, _join(sentences))
+    def _report(self, reports: Sequence[Any]) -> None:
+        if reports:
+            self.report({"WARNING"}, _join(reports))
 
     def _end(self, context: Context) -> None:
         super()._end(context)

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, TypeVar, cast
 
 from ..errors import UserError
 from ..scene.settings.declaration import Declared, declared_in
+from ..steps import TakesLong
 from .arguments import Arguments, Result, require_choice, require_number, require_type, several
 
 _Object = TypeVar("_Object")
@@ -33,6 +34,8 @@ def with_option_arguments(
         own = signature(function)
         first = next(iter(own.parameters.values()))
         fields = signature(task).parameters.values()
+        # Of those that are given by their names, it is the last one.
+        fields = sorted(fields, key=lambda each: each.name == "progress")
         called = own.replace(parameters=[first, *fields])
 
         @wraps(function)
@@ -45,8 +48,11 @@ def with_option_arguments(
             return function(subject, require_options(cast("Any", task)(**found)))
 
         cast("Any", with_arguments).__signature__ = called
-        texts = "\n".join(map(_described, declared_in(cast("type", task)).values()))
-        with_arguments.__doc__ = cleandoc(function.__doc__ or "").replace("    {options}", texts)
+        texts = [*map(_described, declared_in(cast("type", task)).values())]
+        if issubclass(cast("type", task), TakesLong):
+            texts.append("    progress: called after each step.")
+        described = cleandoc(function.__doc__ or "").replace("    {options}", "\n".join(texts))
+        with_arguments.__doc__ = described
         return with_arguments
 
     return decorate

@@ -7,7 +7,7 @@ operators that finish, and no others.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -160,7 +160,8 @@ _LEAST_SHARE = 0.02
 # What turns, moves and zooms views.
 _VIEW_EVENTS = ("MIDDLEMOUSE", "WHEEL", "TRACKPAD", "NDOF_MOTION")
 
-Steps = Generator[Progress, None, list[str]]
+Steps = Generator[Progress, None, Sequence[Any]]
+"""What takes long. It returns sentences, or reports that have a `sentence` each."""
 
 # What has begun and not ended. The last one goes on, and is shown.
 _works: list[Work] = []
@@ -180,8 +181,8 @@ class Work:
         """Whether nothing that has begun later still runs."""
         return _works[-1] is self
 
-    def advance(self) -> list[str] | None:
-        """Work for a short time; returns the sentences to report after the last step."""
+    def advance(self) -> Sequence[Any] | None:
+        """Work for a short time; returns what to report after the last step."""
         start = time.monotonic()
         drawn = start - self._worked_until
         until = start + min(max(drawn, _SHORTEST_SLICE), _LONGEST_SLICE)
@@ -236,7 +237,7 @@ def draw_running(layout: UILayout) -> bool:
 
 
 class RunsInSteps(Asks):
-    """The base of long operators: they run steps and report the sentences of the steps.
+    """The base of long operators: they run their `steps` and report what these return.
 
     Nothing else may change the file meanwhile.
 
@@ -247,6 +248,18 @@ class RunsInSteps(Asks):
     stopped = ""
     _work: Work | None = None
     _timer: Timer | None = None
+
+    def steps(self, context: Context) -> Steps:
+        """What the operator does, with the options that are chosen in it.
+
+        Raises:
+            UserError: it cannot be done; nothing has changed then.
+        """
+        raise NotImplementedError
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        return self.run(context, self.steps(context))
 
     def run(self, context: Context, steps: Steps) -> OperatorResult:
         """Run to the end from a script, else modally."""
@@ -286,7 +299,9 @@ class RunsInSteps(Asks):
         self._report(ended)
         return {"FINISHED"}
 
-    def _report(self, sentences: list[str]) -> None:
+    def _report(self, reports: Sequence[Any]) -> None:
+        tag_redraw()
+        sentences = [each if isinstance(each, str) else each.sentence() for each in reports]
         if sentences:
             report_all(self, "INFO", " ".join(sentences))
 

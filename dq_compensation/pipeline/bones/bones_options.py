@@ -7,6 +7,7 @@ from typing import Literal
 
 from ...bake.bake_targets import BakeOnto
 from ...scene.settings.declaration import TOLERANCE, frozen_values, props
+from ...steps import TakesLong
 from ..correctives.corrective_options import JointOptions
 
 PoseSource = Literal["ALL", "FRAMES"]
@@ -15,7 +16,7 @@ all frames of the assigned action."""
 
 
 @frozen_values
-class BonesOptions(JointOptions):
+class BonesOptions(JointOptions, TakesLong):
     """The options of a bake to helper bones, in the order of the dialog."""
 
     _: KW_ONLY

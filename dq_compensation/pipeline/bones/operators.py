@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from bpy.props import EnumProperty
 from bpy.types import Context, Object, UILayout
@@ -18,11 +18,12 @@ from ...bake.panel import (
 from ...bake.rig_source import bones_refusal
 from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters, until_edit
 from ...ui_shared.option_properties import options_from, property_names, with_option_properties
-from ...ui_shared.reporting import OperatorResult, Outcome, Steps, reports_errors
+from ...ui_shared.reporting import Outcome, Steps, reports_errors
 from ..correctives.operators import BONES, ChoosesJoints, draw_with_dry_run
 from .bakes_removal import removal_refusal, remove_bakes
 from .bones_baking import bake_bones
 from .bones_options import BonesOptions
+from .bones_reports import BonesReport
 
 
 @with_option_properties(BonesOptions)
@@ -43,20 +44,18 @@ deforms the character like DQ Compensation. Esc stops"""
         self.draw_bone_count(context, column)
         draw_outcome(self, column, " The mesh keeps its former weights for Replace Earlier Bake.")
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        return self.run(context, self._steps_of(selected_characters(context), context))
-
-    def _steps_of(self, objects: list[Any], context: Context) -> Steps:
-        """Bake, list each joint in the Info editor, and return the reports as sentences."""
+    def steps(self, context: Context) -> Steps:
         options = options_from(self, BonesOptions, bones=self.chosen_bones(context))
-        reports = yield from bake_bones(objects, options)
+        return bake_bones(selected_characters(context), options)
+
+    def _report(self, reports: Sequence[BonesReport]) -> None:
+        """List each joint in the Info editor, too."""
         for report in reports:
             for joint in report.joints:
                 self.report({"INFO"}, joint.sentence())
             if report.worse:
                 self.report({"WARNING"}, report.sentence())
-        return [report.sentence() for report in reports if not report.worse]
+        super()._report([report for report in reports if not report.worse])
 
 
 class DQC_OT_remove_bake(Bakes):

@@ -19,7 +19,6 @@ from ...bake.panel import (
     Bakes,
     draw_outcome,
     draw_properties,
-    report_sentences,
     selected_characters,
 )
 from ...errors import UserError
@@ -33,7 +32,14 @@ from ...scene.selected_characters import NOTHING_SELECTED
 from ...scene.settings.bone_texts import names_in
 from ...scene.settings.object_settings import settings_of
 from ...ui_shared.option_properties import options_from, with_option_properties
-from ...ui_shared.reporting import OperatorResult, Outcome, Refusing, RunsInSteps, reports_errors
+from ...ui_shared.reporting import (
+    OperatorResult,
+    Outcome,
+    Refusing,
+    RunsInSteps,
+    Steps,
+    reports_errors,
+)
 from ...wording import counted, listed, rounded
 from .corrective_baking import bake_correctives
 from .corrective_keys import TakenOver, examples_from_correctives
@@ -136,20 +142,15 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
         self.draw_bone_count(context, column)
         draw_outcome(self, column)
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        steps = bake_correctives(selected_characters(context), self._options(context))
-        return self.run(context, report_sentences(steps))
-
-    def _options(self, context: Context) -> CorrectiveOptions:
-        """The chosen options; UserError where an angle cannot be read or no bone is selected."""
-        return options_from(
+    def steps(self, context: Context) -> Steps:
+        options = options_from(
             self,
             CorrectiveOptions,
             bones=self.chosen_bones(context),
             angles=read_angles(self.angles),
             twists=read_angles(self.twist_angles),
         )
+        return bake_correctives(selected_characters(context), options)
 
 
 def draw_with_dry_run(layout: UILayout, name: str, icon: str) -> None:
@@ -235,14 +236,13 @@ the add-on. Esc stops"""
         column = draw_properties(self, (*KEY_OPTIONS, "much_memory"))
         draw_outcome(self, column)
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def steps(self, context: Context) -> Steps:
         targets = [obj for obj in selected_characters(context) if len(settings_of(obj).examples)]
         if not targets:
             raise UserError("None of the selected characters has example poses. Add some first.")
         chosen = asdict(options_from(self, KeyOptions))
         options = CorrectiveOptions(directions="EXAMPLES", **chosen)
-        return self.run(context, report_sentences(bake_correctives(targets, options)))
+        return bake_correctives(targets, options)
 
 
 def _taking_refusal(obj: Object) -> str | None:

@@ -24,7 +24,7 @@ from ...scene.blender.scenes import is_moving, world_millimetres
 from ...scene.settings.declaration import frozen_values, props
 from ...scene.settings.object_settings import Settings
 from ...scene.stack import find_rig
-from ...steps import Progress, with_progress
+from ...steps import Progress, TakesLong, with_progress
 from ...wording import counted, listed, sized
 from ..takes.takes import Take
 from .baked_crowd import PosedRole, remove_baked, write_crowd
@@ -108,7 +108,7 @@ _AROUND = 1.0 / 8.0
 
 
 @frozen_values
-class CrowdBakeOptions:
+class CrowdBakeOptions(TakesLong):
     """The options of a bake of a crowd."""
 
     _: KW_ONLY

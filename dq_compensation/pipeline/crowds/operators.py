@@ -21,7 +21,14 @@ from ...ui_shared.option_properties import (
     with_option_properties,
     with_setting_properties,
 )
-from ...ui_shared.reporting import OperatorResult, Outcome, Refusing, RunsInSteps, reports_errors
+from ...ui_shared.reporting import (
+    OperatorResult,
+    Outcome,
+    Refusing,
+    RunsInSteps,
+    Steps,
+    reports_errors,
+)
 from ...ui_shared.sentences import draw_in_dialog
 from ...wording import counted, listed, sized
 from ..takes.take_settings import takes_of
@@ -290,8 +297,7 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
         if size > MUCH_MEMORY:
             column.prop(self, "much_memory", icon="ERROR")
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def steps(self, context: Context) -> Steps:
         crowd, options = self.crowd(context), options_from(self, CrowdBakeOptions)
         source = self._source or read_crowd(crowd, context.evaluated_depsgraph_get())
         size = source.memory(source.poses_at_most(options.tolerance), options)
@@ -301,7 +307,7 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
                 f"The posed meshes of {crowd.name} need about {sized(size)} of memory. Choose a "
                 "larger tolerance, or turn on Allow over 1 GB of Memory."
             )
-        return self.run(context, bake_crowd(crowd, options, source))
+        return bake_crowd(crowd, options, source)
 
 
 class DQC_OT_crowd_bake_remove(_OfCrowd):

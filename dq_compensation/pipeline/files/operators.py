@@ -14,12 +14,18 @@ from ...bake.panel import (
     Bakes,
     BakesFrames,
     draw_properties,
-    report_sentences,
     selected_characters,
 )
 from ...errors import UserError
 from ...scene.selected_characters import NOTHING_SELECTED, target_meshes
-from ...ui_shared.reporting import OperatorResult, Refusing, RunsInSteps, reports_errors
+from ...ui_shared.reporting import (
+    OperatorResult,
+    Outcome,
+    Refusing,
+    RunsInSteps,
+    Steps,
+    reports_errors,
+)
 from ...wording import counted
 from .files import SUFFIXES, bake_cache
 from .plain_export import EXPORTERS, export_plain
@@ -88,14 +94,11 @@ caches. The characters stay as they are"""
         step = () if self.cache_format == "ALEMBIC" else ("step",)
         draw_properties(self, ("cache_format", "first", "last", *step))
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        targets = selected_characters(context)
-        first, last = self.range(context)
+    def steps(self, context: Context) -> Steps:
         if not self.filepath:
             raise UserError("Choose a file to write to")
-        steps = bake_cache(targets, self._path(), self.cache_format, (first, last, self.step))
-        return self.run(context, report_sentences(steps))
+        frames, path = (*self.range(context), self.step), self._path()
+        return bake_cache(selected_characters(context), path, self.cache_format, frames)
 
     def _path(self) -> Path:
         suffix = SUFFIXES[self.cache_format]
@@ -142,11 +145,10 @@ not there: plain skin and shape keys. Nothing changes in the file
         draw_properties(self, ("file_format", "animation"))
 
     @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def execute(self, context: Context) -> Outcome:
         objects, path = _exported(context), self._path()
         export_plain(objects, path, animation=self.animation)
-        self.report({"INFO"}, f"Exported {counted(len(objects), 'object')} to {path}")
-        return {"FINISHED"}
+        return f"Exported {counted(len(objects), 'object')} to {path}"
 
     def _path(self) -> Path:
         path = Path(bpy.path.abspath(self.filepath))

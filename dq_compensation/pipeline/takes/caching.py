@@ -20,7 +20,7 @@ from ...scene.blender.own_objects import linked_refusal
 from ...scene.blender.scenes import frames_of_range, object_millimetres
 from ...scene.selected_characters import deformed_meshes
 from ...scene.settings.declaration import TOLERANCE, frozen_values, props
-from ...steps import Progress, with_progress
+from ...steps import Progress, TakesLong, with_progress
 from ...wording import counted, listed, sized
 from .fitted_takes import fitted, scales_of_keys
 from .known_takes import note_changed, note_other_takes, read_take
@@ -52,7 +52,7 @@ _FOR_BONES = 0.75
 
 
 @frozen_values
-class TakeOptions:
+class TakeOptions(TakesLong):
     """The options of a take that is cached; without `first` and `last` the scene's frames."""
 
     name: str = props.StringProperty(

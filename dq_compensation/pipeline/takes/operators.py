@@ -7,11 +7,18 @@ from typing import cast
 from bpy.props import StringProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ...bake.panel import BakesFrames, draw_properties, report_sentences
+from ...bake.panel import BakesFrames, draw_properties
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED, known_meshes, target_meshes
 from ...ui_shared.option_properties import options_from, with_option_properties
-from ...ui_shared.reporting import OperatorResult, Outcome, Refusing, RunsInSteps, reports_errors
+from ...ui_shared.reporting import (
+    OperatorResult,
+    Outcome,
+    Refusing,
+    RunsInSteps,
+    Steps,
+    reports_errors,
+)
 from . import caching
 from .take_checks import watch_takes
 from .take_settings import DQCompensationTake, active_take, find_take, takes_of
@@ -79,12 +86,10 @@ and shape keys. The take plays without the armature. Esc stops"""
         if armature is not None and find_take(armature, self.take_name) is not None:
             column.label(text=f"The take {self.take_name} is replaced", icon="INFO")
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        armature = self.armature(context)
+    def steps(self, context: Context) -> Steps:
         first, last = self.range(context)
         options = options_from(self, caching.TakeOptions, first=first, last=last)
-        return self.run(context, report_sentences(caching.cache_take(armature, options, context)))
+        return caching.cache_take(self.armature(context), options, context)
 
 
 class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
@@ -106,8 +111,7 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
         self._interactive = True
         return self.execute(context)
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def steps(self, context: Context) -> Steps:
         armature = self.armature(context)
         item = cast("DQCompensationTake", active_take(armature))
         options = caching.TakeOptions(
@@ -117,7 +121,7 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
             tolerance=item.tolerance,
             interpolation=item.interpolation,
         )
-        return self.run(context, report_sentences(caching.cache_take(armature, options, context)))
+        return caching.cache_take(armature, options, context)
 
 
 class DQC_OT_take_remove(_ChangesTakes):
