@@ -45,7 +45,7 @@ from ..ui_shared.script_runs import interrupts_wait, run_steps
 
 @with_option_arguments(PoseOptions)
 def bake_pose(obj: bpy.types.Object, options: PoseOptions) -> PoseReport | list[PoseReport]:
-    """Make the current pose a shape key, at value 0. The character stays enabled.
+    """Make the current pose a shape key. Its value is 0, and the character stays enabled.
 
     Args:
         obj: a mesh object, enabled or not, or an armature: a list for all its meshes then.
@@ -60,9 +60,10 @@ def bake_pose(obj: bpy.types.Object, options: PoseOptions) -> PoseReport | list[
 
 @with_option_arguments(RangeOptions)
 def bake_frames(obj: bpy.types.Object, options: RangeOptions) -> RangeReport | list[RangeReport]:
-    """Make each frame of a range a shape key with keyframes; the timeline plays the deformation.
+    """Make each frame of a range a shape key, with keyframes.
 
-    The object, or its copy, is disabled afterwards: its Armature modifier deforms it.
+    The timeline then plays the deformation. The object, or its copy, is disabled afterwards: its
+    Armature modifier deforms it.
 
     Args:
         obj: a mesh object, enabled or not, or an armature: a list for all its meshes then.
@@ -81,9 +82,10 @@ def bake_frames(obj: bpy.types.Object, options: RangeOptions) -> RangeReport | l
 def bake_correctives(
     obj: bpy.types.Object, options: CorrectiveOptions
 ) -> CorrectiveReport | list[CorrectiveReport]:
-    """Give an object shape keys that follow its bones, by drivers.
+    """Make corrective shape keys that follow the bones.
 
-    The object, or its copy, is disabled afterwards: its Armature modifier deforms it.
+    Drivers read the bones. The object, or its copy, is disabled afterwards: its Armature modifier
+    deforms it.
 
     Args:
         obj: a mesh object, enabled or not, or an armature: a list for all its meshes then.
@@ -101,8 +103,9 @@ def bake_correctives(
 
 @with_option_arguments(BonesOptions)
 def bake_bones(objects: Objects, options: BonesOptions) -> list[BonesReport]:
-    """Add helper bones and new weights, with which linear skinning deforms characters like ours.
+    """Add helper bones and new weights for plain linear skinning.
 
+    With them, it deforms characters like DQ Compensation.
     Give all meshes of an armature at once: they share the helpers. The objects, or their copies,
     are disabled afterwards: their plain Armature modifiers deform them.
 
@@ -149,7 +152,9 @@ def bake_cache(
     format: FileFormat | None = None,  # noqa: A002 - the word for it
     progress: OnProgress | None = None,
 ) -> list[CacheReport]:
-    """Write the positions of every vertex in every frame to a file; changes no character.
+    """Write the positions of every vertex in every frame for programs that play point caches.
+
+    The characters stay as they are.
 
     Args:
         objects: a mesh object or several, enabled or not; enabled for Alembic, which stores the
@@ -185,7 +190,9 @@ def bake_cache(
 def export_plain(
     objects: Objects, path: AnyPath, *, animation: bool = True, **options: Any
 ) -> list[PlainExportReport]:
-    """Export characters and their armatures as if the add-on were not there; changes nothing.
+    """Export characters as if DQ Compensation were not there.
+
+    Their armatures come with them. Nothing changes.
 
     Args:
         objects: a mesh object or several, enabled or not; all come into one file.

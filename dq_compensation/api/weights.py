@@ -12,10 +12,10 @@ from ..ui_shared.script_runs import interrupts_wait, run_steps
 
 @with_option_arguments(SofteningOptions)
 def soften_weights(objects: Objects, options: SofteningOptions) -> list[SofteningReport]:
-    """Spread the weights of characters over more of their limbs, enabled or not.
+    """Spread weights over more of the limbs, for softer folds and twists.
 
-    The painted weights are kept in the mesh; `restore_weights` gives them back. In Weight Paint
-    with a paint mask only the chosen vertices change.
+    Characters need not be enabled. The painted weights are kept in the mesh; `restore_weights`
+    gives them back. In Weight Paint with a paint mask only the chosen vertices change.
 
     Args:
         objects: mesh objects, or armatures for all their meshes.
@@ -32,7 +32,7 @@ def soften_weights(objects: Objects, options: SofteningOptions) -> list[Softenin
 
 
 def restore_weights(objects: Objects) -> None:
-    """Give mesh objects the weights back that they had before they were softened, exactly.
+    """Give characters the weights back that they had before Soften Weights.
 
     Args:
         objects: mesh objects, or armatures for all their meshes.

@@ -122,7 +122,7 @@ as DQ Compensation does"""
 
 @with_option_properties(RangeOptions)
 class DQC_OT_bake_range(RunsInSteps, BakesFrames, Bakes):
-    """Make each frame of a range a shape key, with keyframes: the timeline then plays the \
+    """Make each frame of a range a shape key, with keyframes. The timeline then plays the \
 deformation without DQ Compensation. Esc stops"""
 
     bl_idname = "dqc.bake_range"

@@ -166,22 +166,28 @@ def setting_values(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(arguments).items() if name in CHARACTER_CHOICES}
 
 
-def add_bake_options(
-    parser: ArgumentParser, task: type, without: Iterable[str] = (), title: str = "the bake"
+def sentence_of(function: Any) -> str:
+    """The first sentence of a function of `api`, as the help of its command says it."""
+    sentence = " ".join(function.__doc__.partition(".")[0].split())
+    return sentence[0].lower() + sentence[1:]
+
+
+def add_options_of(
+    function: Any, parser: ArgumentParser, without: Iterable[str] = (), title: str = "the bake"
 ) -> None:
-    """Add the options of a bake without some, for which the command has its own way."""
+    """Add the options of a function of `api` without some, for which the command has its own."""
     group = parser.add_argument_group(title)
-    for each in declared_in(task).values():
+    for each in declared_in(function.options).values():
         if each.name not in without:
             name = f"--{each.name.replace('_', '-')}"
             text = f"{each.sentence}{_default(each)}".replace("%", "%%")
             group.add_argument(name, default=argparse.SUPPRESS, help=text, **_reading(each))
 
 
-def chosen(arguments: argparse.Namespace, task: type) -> dict[str, Any]:
+def chosen(arguments: argparse.Namespace, function: Any) -> dict[str, Any]:
     """The options that were chosen, for the function of `api`."""
     values = vars(arguments)
-    return {name: values[name] for name in declared_in(task) if name in values}
+    return {name: values[name] for name in declared_in(function.options) if name in values}
 
 
 def _reading(declared: Declared) -> dict[str, Any]:

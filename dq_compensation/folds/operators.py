@@ -152,8 +152,8 @@ class _Solves(_OfFolds, RunsInSteps):
 
 
 class DQC_OT_solve_folds(_Solves):
-    """Solve how skin folds where the selected bones, or all joints, bend: as flesh on bones, with \
-contact. It takes minutes; Esc stops it and keeps the joints that are finished"""
+    """Solve how skin folds at joints, as flesh on bones with contact. Select bones in Pose Mode \
+for some joints only. It takes minutes; Esc stops it and keeps the joints that are finished"""
 
     bl_idname = "dqc.solve_folds"
     bl_label = "Solve Folds"
@@ -169,7 +169,7 @@ current weights, mesh, rest pose and look"""
 
 
 class DQC_OT_remove_solved(_OfFolds, Asks):
-    """Remove the solved shapes of the selected bones, or all of the character"""
+    """Remove solved shapes, of some joints or of all. Select bones in Pose Mode for some only"""
 
     bl_idname = "dqc.remove_solved"
     bl_label = "Remove Solved"

@@ -37,7 +37,8 @@ _NO_LONGER_THERE = "This problem is no longer there"
 
 
 class DQC_OT_check(Refusing, Operator):
-    """Find what spoils the deformation of the selected characters, without changing anything"""
+    """Find what spoils the deformation of characters. Those that are selected are checked, and \
+nothing changes"""
 
     bl_idname = "dqc.check"
     bl_label = "Check"

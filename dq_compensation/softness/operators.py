@@ -67,8 +67,8 @@ def _softened_meshes(context: Context) -> list[Object]:
 
 @with_option_properties(SofteningOptions)
 class DQC_OT_soften_weights(Refusing, RunsInSteps):
-    """Spread the weights of the selected characters over more of their limbs, so that joints fold \
-and twist softly: once, not in each frame. Put Weights Back gives the painted ones back"""
+    """Spread weights over more of the limbs, for softer folds and twists. It is done once, not in \
+each frame. Put Weights Back gives the painted ones back"""
 
     bl_idname = "dqc.soften_weights"
     bl_label = "Soften Weights"
@@ -95,7 +95,7 @@ and twist softly: once, not in each frame. Put Weights Back gives the painted on
 
 
 class DQC_OT_restore_weights(Refusing, Operator):
-    """Give the selected characters the weights back that they had before Soften Weights"""
+    """Give characters the weights back that they had before Soften Weights"""
 
     bl_idname = "dqc.restore_weights"
     bl_label = "Put Weights Back"

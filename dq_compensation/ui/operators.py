@@ -71,8 +71,8 @@ def _names(objects: list[Object]) -> str:
 
 
 class DQC_OT_enable(Refusing, RunsInSteps):
-    """Deform the selected characters with DQ Compensation. Their Armature modifiers stay in the \
-stack, and Disable restores every setting"""
+    """Deform characters with DQ Compensation. Armature modifiers stay in the stack, and Disable \
+restores every setting"""
 
     # Where a button is pressed, soft weights are made in the step of undo that enables.
     _enabled: frozenset[int] = frozenset()
@@ -140,8 +140,7 @@ stack, and Disable restores every setting"""
 
 
 class DQC_OT_disable(Refusing, Operator):
-    """Deform the selected characters by their Armature modifiers again, with every setting \
-as it was before"""
+    """Deform characters by their Armature modifiers again, with every setting as it was before"""
 
     bl_idname = "dqc.disable"
     bl_label = "Disable"

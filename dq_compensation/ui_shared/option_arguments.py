@@ -27,7 +27,8 @@ def with_option_arguments(
     """Decorate a function of an object and of options: scripts call it with each by its name.
 
     Args:
-        task: the dataclass. In the docstring, its options stand where ``{options}`` is.
+        task: the dataclass, which is `options` of the function then. In the docstring, its options
+            stand where ``{options}`` is.
     """
 
     def decorate(function: Callable[[_Object, _Options], Result]) -> Any:
@@ -47,7 +48,8 @@ def with_option_arguments(
             subject = found.pop(first.name)
             return function(subject, require_options(cast("Any", task)(**found)))
 
-        cast("Any", with_arguments).__signature__ = called
+        shown = cast("Any", with_arguments)
+        shown.__signature__, shown.options = called, task
         texts = [*map(_described, declared_in(cast("type", task)).values())]
         if issubclass(cast("type", task), TakesLong):
             texts.append("    progress: called after each step.")

@@ -28,8 +28,8 @@ from .bones_reports import BonesReport
 
 @with_option_properties(BonesOptions)
 class DQC_OT_bake_bones(ChoosesJoints, Bakes):
-    """Add helper bones and new weights, so that the plain Armature modifier, and any game engine, \
-deforms the character like DQ Compensation. Esc stops"""
+    """Add helper bones and new weights for plain linear skinning. The Armature modifier, and any \
+game engine, then deforms the character like DQ Compensation. Esc stops"""
 
     bl_idname = "dqc.bake_bones"
     bl_label = "Bake to Bones"
@@ -59,8 +59,8 @@ deforms the character like DQ Compensation. Esc stops"""
 
 
 class DQC_OT_remove_bake(Bakes):
-    """Remove helper bones and give the mesh its former weights, and remove shape keys of bakes. \
-Keys of Bake Pose stay"""
+    """Remove helper bones, with the weights that came with them, and shape keys of bakes. The \
+mesh gets its former weights. Keys of Bake Pose stay"""
 
     bl_idname = "dqc.remove_bake"
     bl_label = "Remove Bake"

@@ -112,8 +112,8 @@ def _selected_bones(context: Context) -> list[str]:
 
 @with_option_properties(CorrectiveOptions)
 class DQC_OT_bake_correctives(ChoosesJoints, Bakes):
-    """Give the character shape keys that follow its bones. The Armature modifier then deforms it \
-like DQ Compensation in any pose, without the add-on. Esc stops"""
+    """Make corrective shape keys that follow the bones. The Armature modifier then deforms the \
+character like DQ Compensation in any pose, without the add-on. Esc stops"""
 
     bl_idname = "dqc.bake_correctives"
     bl_label = "Bake Correctives"

@@ -29,9 +29,9 @@ def crowds(scene: bpy.types.Scene | None = None) -> list[bpy.types.Object]:
 
 @with_option_arguments(CrowdBakeOptions)
 def bake_crowd(crowd: bpy.types.Object, options: CrowdBakeOptions) -> bpy.types.Object:
-    """Make posed meshes of a crowd, and an object that picks from them in every frame.
+    """Make posed meshes of a crowd, for renders and for files without this add-on.
 
-    An earlier bake of the crowd is replaced.
+    An object picks from them in every frame. An earlier bake of the crowd is replaced.
 
     Args:
         crowd: the Empty.

@@ -260,8 +260,8 @@ class _OfCrowd(Refusing, Operator):
 
 @with_option_properties(CrowdBakeOptions, MemoryOptions)
 class DQC_OT_bake_crowd(RunsInSteps, _OfCrowd):
-    """Make the crowd real geometry, for renders and for files without this add-on: posed \
-meshes, and an object that shows them in the right frames. An earlier bake is replaced. Esc stops"""
+    """Make posed meshes of a crowd, for renders and for files without this add-on. An object \
+shows them in the right frames. An earlier bake is replaced. Esc stops"""
 
     bl_idname = "dqc.bake_crowd"
     bl_label = "Bake Crowd"

@@ -62,8 +62,8 @@ _CACHE_FORMATS = (
 
 
 class DQC_OT_bake_cache(ChoosesFile, RunsInSteps, BakesFrames, Bakes):
-    """Write the positions of every vertex in every frame to a file, for programs that play point \
-caches. The characters stay as they are"""
+    """Write the positions of every vertex in every frame for programs that play point caches. The \
+characters stay as they are"""
 
     bl_idname = "dqc.bake_cache"
     bl_label = "Bake to Mesh Cache"
@@ -114,9 +114,8 @@ _FORMATS = (
 
 
 class DQC_OT_export_plain(ChoosesFile, Refusing, Operator):
-    """Export the selected objects, with the armatures of characters, as if DQ Compensation were \
-not there: plain skin and shape keys. Nothing changes in the file
-    """
+    """Export characters as if DQ Compensation were not there. Their armatures, and what else is \
+selected, come with them: plain skin and shape keys. Nothing changes in the file"""
 
     bl_idname = "dqc.export_plain"
     bl_label = "Export Plain"

@@ -65,8 +65,8 @@ def _caching_refusal(armature: Object, context: Context) -> str | None:
 
 @with_option_properties(caching.TakeOptions)
 class DQC_OT_take_cache(RunsInSteps, BakesFrames, _ChangesTakes):
-    """Sample the motion of the armature over a range of frames: action, NLA, constraints, drivers \
-and shape keys. The take plays without the armature. Esc stops"""
+    """Keep the motion of an armature over a range of frames as a take, which plays without it. \
+It comes from the action, NLA, constraints, drivers and shape keys. Esc stops"""
 
     bl_idname = "dqc.take_cache"
     bl_label = "Cache Take"
