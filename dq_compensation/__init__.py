@@ -12,8 +12,8 @@ from .registration import Step, apply_steps, steps_of, undo_steps
 
 MODULE_NAMES: tuple[str, ...] = (
     # What object settings have of features, first.
-    ".pipeline.takes.take_settings",
-    ".pipeline.crowds.crowd_settings",
+    ".pipeline.takes.settings",
+    ".pipeline.crowds.settings",
     ".scene.settings.object_settings",
     ".ui.preferences",
     ".ui_shared.reporting",
@@ -30,12 +30,15 @@ MODULE_NAMES: tuple[str, ...] = (
     ".painting.panel",
     ".softness.operators",
     ".bake.motion_test",
-    ".bake.panel",
+    ".bake.operators",
     ".pipeline.correctives.baked_keys_check",
     ".pipeline.correctives.operators",
+    ".pipeline.correctives.panel",
     ".pipeline.bones.baked_bones_check",
     ".pipeline.bones.operators",
+    ".pipeline.bones.panel",
     ".pipeline.files.operators",
+    ".pipeline.files.panel",
     ".pipeline.takes.operators",
     ".pipeline.takes.panel",
     ".pipeline.crowds.operators",

@@ -19,7 +19,7 @@ from ..folds.shared_folds import SharedReport
 from ..pipeline.bones.bakes_removal import RemovalReport
 from ..pipeline.bones.bones_reports import BonesReport, JointReport
 from ..pipeline.correctives.corrective_reports import CorrectiveReport
-from ..pipeline.crowds.crowd_functions import bake_crowd, crowds
+from ..pipeline.crowds.functions import bake_crowd, crowds
 from ..pipeline.files.files import CacheReport
 from ..pipeline.files.plain_export import PlainExportReport
 from ..pipeline.takes.caching import TakeReport

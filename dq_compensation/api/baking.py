@@ -8,24 +8,25 @@ from typing import Any
 import bpy
 
 from ..bake.bake_reports import PoseReport, RangeReport
-from ..bake.key_options import PoseOptions, RangeOptions
+from ..bake.options import PoseOptions, RangeOptions
 from ..bake.pose_bake import bake_current_pose
 from ..bake.range_bake import bake_range
 from ..errors import UserError
 from ..pipeline.bones.bakes_removal import RemovalReport, remove_bakes
 from ..pipeline.bones.bones_baking import bake_bones as bones_steps
-from ..pipeline.bones.bones_options import BonesOptions
 from ..pipeline.bones.bones_reports import BonesReport
+from ..pipeline.bones.options import BonesOptions
 from ..pipeline.correctives.corrective_baking import bake_correctives as corrective_steps
-from ..pipeline.correctives.corrective_options import CorrectiveOptions
 from ..pipeline.correctives.corrective_poses import checked_angles
 from ..pipeline.correctives.corrective_reports import CorrectiveReport
+from ..pipeline.correctives.options import CorrectiveOptions
 from ..pipeline.files.files import SUFFIXES, CacheReport, FileFormat
 from ..pipeline.files.files import bake_cache as cache_steps
 from ..pipeline.files.plain_export import PlainExportReport
 from ..pipeline.files.plain_export import export_plain as plain_export
-from ..pipeline.takes.caching import TakeOptions, TakeReport
+from ..pipeline.takes.caching import TakeReport
 from ..pipeline.takes.caching import cache_take as take_steps
+from ..pipeline.takes.options import TakeOptions
 from ..steps import OnProgress
 from ..ui_shared.arguments import (
     AnyPath,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..errors import raise_refusal
 from ..softness import softening
-from ..softness.softening import SofteningOptions, SofteningReport
+from ..softness.options import SofteningOptions
+from ..softness.softening import SofteningReport
 from ..ui_shared.arguments import Objects, mesh_objects
 from ..ui_shared.option_arguments import with_option_arguments
 from ..ui_shared.script_runs import interrupts_wait, run_steps

@@ -8,7 +8,6 @@ drags at that moment goes back to where it was pressed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, cast
 
 import bpy
@@ -24,10 +23,9 @@ from ..lifecycle.following_softness import (
 )
 from ..scene.blender.mesh import mesh_of
 from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
-from ..scene.settings.object_settings import settings_of
 from ..session.changes import LOADED
 from ..session.delayed_calls import DelayedCall
-from ..session.status import status_of, tag_redraw
+from ..session.status import tag_redraw
 from ..steps import run_through
 from ..ui_shared.option_properties import options_from, with_option_properties
 from ..ui_shared.reporting import (
@@ -41,8 +39,8 @@ from ..ui_shared.reporting import (
     reports_errors,
 )
 from ..wording import listed
+from .options import SofteningOptions
 from .softening import (
-    SofteningOptions,
     restore_weights,
     restoring_refusal,
     soften_weights,
@@ -210,30 +208,6 @@ def unregister() -> None:
     if configuration is not None:
         items = configuration.keymaps["Window"].keymap_items
         items.remove(items.find_from_operator(DQC_OT_stop_softness.bl_idname))
-
-
-def draw_softness(layout: UILayout, owner: Object) -> None:
-    """Draw the slider of a character or a mesh, and the switch that shows the painted weights."""
-    row = layout.row(align=True)
-    row.prop(settings_of(owner), "softness", slider=True)
-    row.prop(settings_of(owner), "as_painted", text="", icon="WPAINT_HLT")
-
-
-NOT_TESTED = "Soft weights are not tested: they may stretch the skin at some joints."
-
-
-def softness_messages(meshes: Iterable[Object]) -> list[tuple[str, bool]]:
-    """What is wrong with the soft weights of enabled meshes.
-
-    True with it: *Update Softness* mends it.
-    """
-    known = [status_of(mesh).softness for mesh in meshes if settings_of(mesh).softness]
-    found = [(text, False) for text in dict.fromkeys(each.problem for each in known) if text]
-    if any(each.is_old for each in known):
-        found.append(("Soft weights are outdated.", True))
-    elif any(each.proof_stopped for each in known):
-        found.append((NOT_TESTED, True))
-    return found
 
 
 FOLLOWS = ((SOFTNESS_IS_OLD, _delayed.request), (LOADED, _end))

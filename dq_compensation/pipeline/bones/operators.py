@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bpy.props import EnumProperty
-from bpy.types import Context, Object, UILayout
+from bpy.types import Context, Object
 
-from ...bake.panel import (
-    AFTER_REPORTS,
-    BAKE_ROWS,
+from ...bake.operators import (
     Bakes,
     draw_outcome,
     draw_properties,
@@ -19,11 +17,11 @@ from ...bake.rig_source import bones_refusal
 from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters, until_edit
 from ...ui_shared.option_properties import options_from, property_names, with_option_properties
 from ...ui_shared.reporting import Outcome, Steps, reports_errors
-from ..correctives.operators import BONES, ChoosesJoints, draw_with_dry_run
+from ..correctives.operators import BONES, ChoosesJoints
 from .bakes_removal import removal_refusal, remove_bakes
 from .bones_baking import bake_bones
-from .bones_options import BonesOptions
 from .bones_reports import BonesReport
+from .options import BonesOptions
 
 
 @with_option_properties(BonesOptions)
@@ -85,14 +83,4 @@ def baked_meshes(context: Context) -> list[Object]:
     return [obj for obj in meshes_of_characters(context) if obj.type == "MESH"]
 
 
-def _draw_buttons(layout: UILayout) -> None:
-    draw_with_dry_run(layout, "dqc.bake_bones", "BONE_DATA")
-
-
-def _draw_removal(layout: UILayout, context: Context) -> None:
-    if DQC_OT_remove_bake.refusal(context) is None:
-        layout.operator("dqc.remove_bake", icon="TRASH")
-
-
 CLASSES = (DQC_OT_bake_bones, DQC_OT_remove_bake)
-FOLLOWS = ((BAKE_ROWS, _draw_buttons), (AFTER_REPORTS, _draw_removal))

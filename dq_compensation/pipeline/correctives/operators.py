@@ -8,22 +8,19 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import bpy
 from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
-from ...bake.key_options import KeyOptions
-from ...bake.panel import (
-    BAKE_ROWS,
+from ...bake.operators import (
     KEY_OPTIONS,
     Bakes,
     draw_outcome,
     draw_properties,
     selected_characters,
 )
+from ...bake.options import KeyOptions
 from ...errors import UserError
 from ...examples import authoring
-from ...examples.panel import EXAMPLE_ROWS
 from ...lifecycle.enabling import settings_changed
 from ...scene.blender.rigging import deformation_refusal
 from ...scene.blender.scenes import object_millimetres
@@ -43,9 +40,9 @@ from ...ui_shared.reporting import (
 from ...wording import counted, listed, rounded
 from .corrective_baking import bake_correctives
 from .corrective_keys import TakenOver, examples_from_correctives
-from .corrective_options import CorrectiveOptions
 from .corrective_poses import read_angles
 from .driver_bones import driven_keys
+from .options import CorrectiveOptions
 
 BONES = (
     ("SELECTED", "Selected Bones", "The deforming bones that are selected in Pose Mode"),
@@ -153,19 +150,6 @@ character like DQ Compensation in any pose, without the add-on. Esc stops"""
         return bake_correctives(selected_characters(context), options)
 
 
-def draw_with_dry_run(layout: UILayout, name: str, icon: str) -> None:
-    """Draw the two buttons of an operator with the option `dry_run`."""
-    row = layout.row(align=True)
-    row.operator(name, icon=icon)
-    # Operator properties are typed by their operators, which our class names do not tell.
-    dry: Any = row.operator(name, text="Dry Run")
-    dry.dry_run = True
-
-
-def _draw_bake_rows(layout: UILayout) -> None:
-    draw_with_dry_run(layout, "dqc.bake_correctives", "DRIVER")
-
-
 _DRIVERS = (
     (
         "MUTE",
@@ -262,16 +246,8 @@ def _sentence(taken: TakenOver, unit: float) -> str:
     return " ".join((message, *taken.refused[:3]))
 
 
-def _draw_example_rows(layout: UILayout, obj: Object) -> None:
-    if isinstance(obj.data, bpy.types.Mesh) and obj.data.shape_keys is not None:
-        layout.operator("dqc.examples_from_correctives", icon="DRIVER")
-    if len(settings_of(obj).examples):
-        layout.operator("dqc.examples_to_correctives", icon="SHAPEKEY_DATA")
-
-
 CLASSES = (
     DQC_OT_bake_correctives,
     DQC_OT_examples_from_correctives,
     DQC_OT_examples_to_correctives,
 )
-FOLLOWS = ((BAKE_ROWS, _draw_bake_rows), (EXAMPLE_ROWS, _draw_example_rows))

@@ -8,7 +8,7 @@ from bpy.types import Object
 
 from ...command_line.options import Kind, add_options_of, chosen, sentence_of
 from ...command_line.running import Command, ObjectFacts, Run, each_saved_file
-from .crowd_functions import bake_crowd, crowds
+from .functions import bake_crowd, crowds
 
 
 def _bake_crowds(run: Run, found: list[Object]) -> list[ObjectFacts]:

@@ -9,8 +9,8 @@ from bpy.props import EnumProperty
 from bpy.types import Context, Event, Object, Operator
 
 from ...bake.bake_memory import MUCH_MEMORY
-from ...bake.key_options import MemoryOptions
-from ...bake.panel import draw_properties
+from ...bake.operators import draw_properties
+from ...bake.options import MemoryOptions
 from ...errors import UserError
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
@@ -31,12 +31,13 @@ from ...ui_shared.reporting import (
 )
 from ...ui_shared.sentences import draw_in_dialog
 from ...wording import counted, listed, sized
-from ..takes.take_settings import takes_of
+from ..takes.settings import takes_of
 from .baked_crowd import remove_baked
-from .crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, read_crowd
+from .crowd_baking import CrowdSource, bake_crowd, read_crowd
 from .crowd_figures import known_state, longest_side, meshes_inside
-from .crowd_settings import DQCompensationCrowd, crowd_of, is_crowd, linked_crowd_refusal, roles_of
 from .known_crowds import active_crowd, baked_crowd, forget_bakes, forget_crowds
+from .options import CrowdBakeOptions
+from .settings import DQCompensationCrowd, crowd_of, is_crowd, linked_crowd_refusal, roles_of
 
 _REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
 _REFUSAL_MODE = "Switch to Object Mode (Tab) to add a crowd"

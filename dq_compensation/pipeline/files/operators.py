@@ -7,10 +7,9 @@ from typing import cast
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
-from bpy.types import Context, Event, Object, Operator, UILayout
+from bpy.types import Context, Event, Object, Operator
 
-from ...bake.panel import (
-    BAKE_ROWS,
+from ...bake.operators import (
     Bakes,
     BakesFrames,
     draw_properties,
@@ -165,10 +164,4 @@ def _exported(context: Context) -> list[Object]:
     return list(dict.fromkeys((*characters, *context.selected_objects))) if characters else []
 
 
-def _draw_buttons(layout: UILayout) -> None:
-    layout.operator("dqc.bake_cache", icon="FILE_CACHE")
-    layout.operator("dqc.export_plain", icon="EXPORT")
-
-
 CLASSES = (DQC_OT_bake_cache, DQC_OT_export_plain)
-FOLLOWS = ((BAKE_ROWS, _draw_buttons),)

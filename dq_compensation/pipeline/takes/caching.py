@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from bpy.types import Context, Object, ViewLayer
@@ -19,18 +19,17 @@ from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import linked_refusal
 from ...scene.blender.scenes import frames_of_range, object_millimetres
 from ...scene.selected_characters import deformed_meshes
-from ...scene.settings.declaration import TOLERANCE, frozen_values, props
-from ...steps import Progress, TakesLong, with_progress
+from ...steps import Progress, with_progress
 from ...wording import counted, listed, sized
 from .fitted_takes import fitted, scales_of_keys
 from .known_takes import note_changed, note_other_takes, read_take
-from .local_poses import Interpolation
 from .motion_digests import motion_digests
 from .motion_sampling import MotionSource, SampledMotion, sample_motion
+from .options import TakeOptions
+from .settings import DQCompensationTake, find_take, take_settings_of, takes_of
 from .stored_takes import remove_unused_take, store_take, stored_bytes
 from .take_checks import watch_takes
 from .take_reduction import reduce_poses, reduced_values
-from .take_settings import INTERPOLATIONS, DQCompensationTake, find_take, take_settings_of, takes_of
 from .takes import Take, TakeValues, node_names
 
 _ADVICE_LINKED = "Make a library override of it, or cache the take in its own file."
@@ -49,35 +48,6 @@ _REFUSAL_STILL = "No bone of {armature} moves from frame {first} to frame {last}
 _MOST_FRAMES = 65536
 # The part of the tolerance for bones where shape keys move the skin, too.
 _FOR_BONES = 0.75
-
-
-@frozen_values
-class TakeOptions(TakesLong):
-    """The options of a take that is cached; without `first` and `last` the scene's frames."""
-
-    name: str = props.StringProperty(
-        description="The name of the take. A take with this name is replaced. Empty: the name of "
-        "the action",
-        default="",
-        property_name="take_name",
-        maxlen=63,
-        options={"SKIP_SAVE"},
-    )
-    first: int | None = None
-    last: int | None = None
-    _: KW_ONLY
-    tolerance: float = props.FloatProperty(
-        description="How far the skin may be off between keys, in millimetres. 0 keeps every frame",
-        default=0.5,
-        min=0.0,
-        **TOLERANCE,
-    )
-    interpolation: Interpolation = props.EnumProperty(
-        name="Between Keys",
-        description="How bones move from one key to the next",
-        items=INTERPOLATIONS,
-        default="SLERP",
-    )
 
 
 @dataclass(frozen=True)

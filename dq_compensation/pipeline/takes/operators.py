@@ -7,7 +7,7 @@ from typing import cast
 from bpy.props import StringProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ...bake.panel import BakesFrames, draw_properties
+from ...bake.operators import BakesFrames, draw_properties
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED, known_meshes, target_meshes
 from ...ui_shared.option_properties import options_from, with_option_properties
@@ -20,8 +20,9 @@ from ...ui_shared.reporting import (
     reports_errors,
 )
 from . import caching
+from .options import TakeOptions
+from .settings import DQCompensationTake, active_take, find_take, takes_of
 from .take_checks import watch_takes
-from .take_settings import DQCompensationTake, active_take, find_take, takes_of
 
 
 def target_armature(context: Context) -> Object | None:
@@ -63,7 +64,7 @@ def _caching_refusal(armature: Object, context: Context) -> str | None:
     return caching.take_refusal(armature, known_meshes(armature, layer), layer)
 
 
-@with_option_properties(caching.TakeOptions)
+@with_option_properties(TakeOptions)
 class DQC_OT_take_cache(RunsInSteps, BakesFrames, _ChangesTakes):
     """Keep the motion of an armature over a range of frames as a take, which plays without it. \
 It comes from the action, NLA, constraints, drivers and shape keys. Esc stops"""
@@ -88,7 +89,7 @@ It comes from the action, NLA, constraints, drivers and shape keys. Esc stops"""
 
     def steps(self, context: Context) -> Steps:
         first, last = self.range(context)
-        options = options_from(self, caching.TakeOptions, first=first, last=last)
+        options = options_from(self, TakeOptions, first=first, last=last)
         return caching.cache_take(self.armature(context), options, context)
 
 
@@ -114,7 +115,7 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
     def steps(self, context: Context) -> Steps:
         armature = self.armature(context)
         item = cast("DQCompensationTake", active_take(armature))
-        options = caching.TakeOptions(
+        options = TakeOptions(
             item.name,
             item.frame_start,
             item.frame_end,

@@ -1,4 +1,4 @@
-"""The options of *Bake to Bones*, one subject."""
+"""The options of *Bake to Bones*."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from ...bake.bake_targets import BakeOnto
 from ...scene.settings.declaration import TOLERANCE, frozen_values, props
 from ...steps import TakesLong
-from ..correctives.corrective_options import JointOptions
+from ..correctives.options import JointOptions
 
 PoseSource = Literal["ALL", "FRAMES"]
 """ALL: random poses within a range of motion, and frames of all actions of the armature. FRAMES:

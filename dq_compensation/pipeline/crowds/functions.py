@@ -8,10 +8,10 @@ from ...errors import UserError
 from ...ui_shared.arguments import objects_of_scene, original, selection_kept
 from ...ui_shared.option_arguments import with_option_arguments
 from ...ui_shared.script_runs import run_steps
-from .crowd_baking import CrowdBakeOptions
 from .crowd_baking import bake_crowd as crowd_steps
-from .crowd_settings import is_crowd
 from .known_crowds import baked_crowd
+from .options import CrowdBakeOptions
+from .settings import is_crowd
 
 
 def crowds(scene: bpy.types.Scene | None = None) -> list[bpy.types.Object]:
