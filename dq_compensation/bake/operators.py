@@ -111,8 +111,7 @@ as DQ Compensation does"""
     def draw(self, context: Context) -> None:
         draw_properties(self, ("key_name", "target", "onto", "overwrite"))
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         reports = bake_current_pose(selected_characters(context), options_from(self, PoseOptions))
         return " ".join(report.sentence() for report in reports)
 
@@ -220,16 +219,13 @@ shapes, and with them; Esc or a click ends it"""
             return "Select a character that DQ Compensation deforms"
         return drawing_refusal()
 
+    @reports_errors
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         meshes, depsgraph = _tested_meshes(context), context.evaluated_depsgraph_get()
-        try:
-            self._test = MotionTest(meshes, depsgraph)
-            bindings = {
-                obj.session_uid: binding_with_current_softness(obj, depsgraph) for obj in meshes
-            }
-        except UserError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        self._test = MotionTest(meshes, depsgraph)
+        bindings = {
+            obj.session_uid: binding_with_current_softness(obj, depsgraph) for obj in meshes
+        }
         self._mode, self._joint, self._moment = context.mode, 0, 0.0
         self._last, self._timer, self._label = time.monotonic(), None, None
         manager = context.window_manager

@@ -123,11 +123,8 @@ class _Solves(_OfFolds, RunsInSteps):
     stopped = STOPPED.rstrip(".")
     _sentences: tuple[str, ...] = ()
 
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        return self._ask(context)
-
     @reports_errors
-    def _ask(self, context: Context) -> OperatorResult:
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
         """Say in a dialog what it will cost, before it starts."""
         meshes = _meshes(context)
         bones = selected_joints(context, meshes[0])
@@ -175,11 +172,8 @@ class DQC_OT_remove_solved(_OfFolds, Asks):
 
     _sculpted = ""
 
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        return self._ask(context)
-
     @reports_errors
-    def _ask(self, context: Context) -> OperatorResult:
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
         """Say in a dialog what happens to sculpted poses, where there are any."""
         meshes = _meshes(context)
         self._sculpted = _about_sculpted(meshes, self._chosen(context, meshes))
@@ -196,8 +190,7 @@ class DQC_OT_remove_solved(_OfFolds, Asks):
             raise UserError(f"{meshes[0].name} has no solved shapes at what is selected.")
         return found
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         meshes = _meshes(context)
         chosen, count = self._chosen(context, meshes), 0
         for mesh in meshes:

@@ -22,7 +22,11 @@ from ..lifecycle.following_softness import (
     waiting_objects,
 )
 from ..scene.blender.mesh import mesh_of
-from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
+from ..scene.selected_characters import (
+    NOTHING_SELECTED,
+    meshes_of_characters,
+    refused_by_all,
+)
 from ..session.changes import LOADED
 from ..session.delayed_calls import DelayedCall
 from ..session.status import tag_redraw
@@ -36,7 +40,6 @@ from ..ui_shared.reporting import (
     Steps,
     Work,
     is_running,
-    reports_errors,
 )
 from ..wording import listed
 from .options import SofteningOptions
@@ -100,12 +103,9 @@ class DQC_OT_restore_weights(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        objects = _softened_meshes(context)
-        reasons = [restoring_refusal(obj) for obj in objects]
-        return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None
+        return refused_by_all(_softened_meshes(context), restoring_refusal)
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         objects = [obj for obj in _softened_meshes(context) if restoring_refusal(obj) is None]
         for obj in objects:
             restore_weights(obj)
@@ -165,8 +165,7 @@ class DQC_OT_update_softness(Operator):
         _delayed.request()
         return {"FINISHED"}
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         resume()
         run_through(_softened())
         tag_redraw()

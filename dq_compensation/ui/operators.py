@@ -27,6 +27,7 @@ from ..scene.selected_characters import (
     NOTHING_SELECTED,
     enabled_of_characters,
     meshes_of_characters,
+    refused_by_all,
     selected_characters,
 )
 from ..scene.settings.object_settings import (
@@ -44,7 +45,6 @@ from ..ui_shared.reporting import (
     Refusing,
     RunsInSteps,
     draw_words,
-    reports_errors,
 )
 from ..wording import listed
 from .looks import DQC_OT_settings_copy, has_solved_shapes
@@ -82,12 +82,10 @@ restores every setting"""
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        reasons: list[str] = []
-        for obj in meshes_of_characters(context):
-            if not (reason := enabling.linked_refusal(obj) or enabling.refusal(obj)):
-                return None
-            reasons.append(reason)
-        return _join(reasons[:3]) or NOTHING_SELECTED
+        def refusal(obj: Object) -> str | None:
+            return enabling.linked_refusal(obj) or enabling.refusal(obj)
+
+        return refused_by_all(meshes_of_characters(context), refusal)
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         uids = frozenset(obj.session_uid for obj in _not_enabled(context))
@@ -181,8 +179,7 @@ before you uninstall DQ Compensation"""
         is_one = any(obj.library is None for obj in enabling.with_our_modifier())
         return None if is_one else "No character of this file is enabled"
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult | Outcome:
+    def act(self, context: Context) -> OperatorResult | Outcome:
         disabled, staying, staying_off = enabling.disable_all()
         sentences = [f"The Armature modifier deforms {_names(disabled)} again"]
         if staying:
@@ -236,8 +233,7 @@ class DQC_OT_switch_mesh(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         return None if selected_characters(context) else NOTHING_SELECTED
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         found = [obj for obj in meshes_of_characters(context) if telling_name(obj) == self.mesh]
         if not found:
             raise UserError(f"No selected character has a mesh {self.mesh}.")

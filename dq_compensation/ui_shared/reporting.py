@@ -34,7 +34,55 @@ Outcome = str | tuple[str, bool]
 """What an operator has done, in a sentence; False with it: something was left out."""
 
 
-class Refusing:
+def reports_errors(
+    execute: Callable[..., OperatorResult | Outcome],
+) -> Callable[..., OperatorResult]:
+    """Decorate an operator's ``execute`` or ``invoke``: report its outcome, or a `UserError`.
+
+    After an error it is cancelled.
+    """
+
+    @wraps(execute)
+    def reported(self: Any, context: Context, *event: Event) -> OperatorResult:
+        try:
+            with operation():
+                outcome = execute(self, context, *event)
+        except UserError as error:
+            keep_values(self)
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        if isinstance(outcome, set):
+            return outcome
+        summary, is_complete = (outcome, True) if isinstance(outcome, str) else outcome
+        tag_redraw()
+        report_all(self, "INFO" if is_complete else "WARNING", summary)
+        return {"FINISHED"}
+
+    # Blender counts the arguments.
+    @wraps(execute)
+    def reported_event(self: Any, context: Context, event: Event) -> OperatorResult:
+        return reported(self, context, event)
+
+    return reported if execute.__code__.co_argcount == 2 else reported_event
+
+
+class Acting:
+    """An operator that reports what it has done, or a `UserError`."""
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult | Outcome:
+        return self.act(context)
+
+    def act(self, context: Context) -> OperatorResult | Outcome:
+        """Do it; returns what was done.
+
+        Raises:
+            UserError: it cannot be done; nothing has changed then.
+        """
+        raise NotImplementedError
+
+
+class Refusing(Acting):
     """An operator that cannot be pressed while it has a `refusal`; its tooltip shows the reason.
 
     It changes the file, unless its options say otherwise.
@@ -54,30 +102,6 @@ class Refusing:
     def refusal(cls, context: Context) -> str | None:
         """Why the operator cannot be pressed now, or None; cheap."""
         raise NotImplementedError
-
-
-def reports_errors(
-    execute: Callable[[Any, Context], OperatorResult | Outcome],
-) -> Callable[..., OperatorResult]:
-    """Decorate an operator's ``execute``: report its outcome, or a `UserError`, and cancel then."""
-
-    @wraps(execute)
-    def execute_and_report(self: Any, context: Context) -> OperatorResult:
-        try:
-            with operation():
-                outcome = execute(self, context)
-        except UserError as error:
-            keep_values(self)
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        if isinstance(outcome, set):
-            return outcome
-        summary, is_complete = (outcome, True) if isinstance(outcome, str) else outcome
-        tag_redraw()
-        report_all(self, "INFO" if is_complete else "WARNING", summary)
-        return {"FINISHED"}
-
-    return execute_and_report
 
 
 # The last report of several sentences: the status bar has room for one. It is old news once objects
@@ -120,7 +144,7 @@ def _enabled_now() -> frozenset[int]:
 _kept_values: dict[tuple[str, bool], dict[str, Any]] = {}
 
 
-class Asks(Operator):
+class Asks(Acting, Operator):
     """The base of operators with a dialog, which shows the same values again after an error."""
 
     _interactive = False
@@ -257,8 +281,7 @@ class RunsInSteps(Asks):
         """
         raise NotImplementedError
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         return self.run(context, self.steps(context))
 
     def run(self, context: Context, steps: Steps) -> OperatorResult:

@@ -14,9 +14,9 @@ from ...bake.operators import (
     selected_characters,
 )
 from ...bake.rig_source import bones_refusal
-from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters, until_edit
+from ...scene.selected_characters import meshes_of_characters, refused_by_all, until_edit
 from ...ui_shared.option_properties import options_from, property_names, with_option_properties
-from ...ui_shared.reporting import Outcome, Steps, reports_errors
+from ...ui_shared.reporting import Outcome, Steps
 from ..correctives.operators import BONES, ChoosesJoints
 from .bakes_removal import removal_refusal, remove_bakes
 from .bones_baking import bake_bones
@@ -69,11 +69,9 @@ mesh gets its former weights. Keys of Bake Pose stay"""
 
     @classmethod
     def _find_refusal(cls, context: Context) -> str | None:
-        reasons = [removal_refusal(obj) for obj in baked_meshes(context)]
-        return None if None in reasons else " ".join(filter(None, reasons[:3])) or NOTHING_SELECTED
+        return refused_by_all(baked_meshes(context), removal_refusal)
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         found = [obj for obj in baked_meshes(context) if removal_refusal(obj) is None]
         return " ".join(report.sentence() for report in remove_bakes(found))
 

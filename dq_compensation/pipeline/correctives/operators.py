@@ -35,7 +35,6 @@ from ...ui_shared.reporting import (
     Refusing,
     RunsInSteps,
     Steps,
-    reports_errors,
 )
 from ...wording import counted, listed, rounded
 from .corrective_baking import bake_correctives
@@ -194,8 +193,7 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
         count = "1 shape key has a driver" if len(names) == 1 else f"{len(names)} have drivers"
         column.label(text=f"{count}: {listed(names)}", icon="INFO")
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         obj = selected_characters(context)[0]
         names = names_in(self.key_names) or None
         taken = examples_from_correctives(obj, names, self.drivers)

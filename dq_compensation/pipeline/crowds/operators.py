@@ -80,8 +80,7 @@ class DQC_OT_crowd_add(Refusing, Operator):
             return f"{names} has no take. Press Cache Take in the panel Playback first"
         return None
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         found = {rig: meshes for rig, meshes in characters(context).items() if meshes}
         crowd, chosen = _new_empty(context), cast("Any", self.properties)
         settings = crowd_of(crowd)
@@ -132,8 +131,7 @@ renders. The figures stay"""
             return _REFUSAL_NO_CROWD
         return None if _local_inside(crowd) else f"No character stands in {crowd.name}"
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         crowd = active_crowd(context)
         assert crowd is not None
         meshes = _local_inside(crowd)
@@ -179,7 +177,7 @@ class DQC_OT_crowd_role_add(_ChangesRoles):
     bl_label = "Add Role"
     needs_role = False
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         crowd = self.crowd(context)
         active = crowd.roles[crowd.active_role] if crowd.active_role < len(crowd.roles) else None
         character = active.character if active is not None else None
@@ -199,8 +197,7 @@ class DQC_OT_crowd_role_remove(_ChangesRoles):
     bl_idname = "dqc.crowd_role_remove"
     bl_label = "Remove Role"
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         crowd = self.crowd(context)
         try:
             crowd.roles.remove(crowd.active_role)
@@ -225,7 +222,7 @@ class DQC_OT_crowd_role_move(_ChangesRoles):
         items=(("UP", "Up", "Towards the first role"), ("DOWN", "Down", "Towards the last role")),
     )
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         crowd = self.crowd(context)
         target = crowd.active_role + (-1 if self.direction == "UP" else 1)
         if not 0 <= target < len(crowd.roles):
@@ -275,12 +272,9 @@ shows them in the right frames. An earlier bake is replaced. Esc stops"""
     def crowd_refusal(cls, crowd: Object) -> str | None:
         return None if roles_of(crowd) else f"{crowd.name} has no role. Add one"
 
+    @reports_errors
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        try:
-            self._source = read_crowd(self.crowd(context), context.evaluated_depsgraph_get())
-        except UserError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        self._source = read_crowd(self.crowd(context), context.evaluated_depsgraph_get())
         return self.ask(context)
 
     def draw(self, context: Context) -> None:
@@ -321,8 +315,7 @@ class DQC_OT_crowd_bake_remove(_OfCrowd):
     def crowd_refusal(cls, crowd: Object) -> str | None:
         return None if baked_crowd(crowd) else f"{crowd.name} is not baked"
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         crowd = self.crowd(context)
         baked = cast("Object", baked_crowd(crowd))
         name, was_active = baked.name, context.active_object == baked

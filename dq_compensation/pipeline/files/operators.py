@@ -23,7 +23,6 @@ from ...ui_shared.reporting import (
     Refusing,
     RunsInSteps,
     Steps,
-    reports_errors,
 )
 from ...wording import counted
 from .files import SUFFIXES, bake_cache
@@ -142,8 +141,7 @@ selected, come with them: plain skin and shape keys. Nothing changes in the file
     def draw(self, context: Context) -> None:
         draw_properties(self, ("file_format", "animation"))
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         objects, path = _exported(context), self._path()
         export_plain(objects, path, animation=self.animation)
         return f"Exported {counted(len(objects), 'object')} to {path}"

@@ -17,7 +17,6 @@ from ...ui_shared.reporting import (
     Refusing,
     RunsInSteps,
     Steps,
-    reports_errors,
 )
 from . import caching
 from .options import TakeOptions
@@ -143,8 +142,7 @@ class DQC_OT_take_remove(_ChangesTakes):
             return f"{armature.name} has no take."
         return caching.takes_refusal(armature)
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         armature = self.armature(context)
         name = self.take_name or cast("DQCompensationTake", active_take(armature)).name
         caching.remove_take(armature, name)
@@ -165,8 +163,7 @@ name"""
             return f"Select an armature with takes, too, and {armature.name} last."
         return caching.takes_refusal(armature)
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         armature = self.armature(context)
         messages = []
         for source in other_armatures(armature, context):
