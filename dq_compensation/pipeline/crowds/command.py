@@ -6,7 +6,8 @@ from functools import partial
 
 from bpy.types import Object
 
-from ...command_line.options import Kind, add_options_of, chosen, sentence_of
+from ...command_line.chosen_objects import Kind
+from ...command_line.options import add_options_of, chosen, sentence_of
 from ...command_line.running import Command, ObjectFacts, Run, each_saved_file
 from .functions import bake_crowd, crowds
 
