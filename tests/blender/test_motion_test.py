@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake import operators
 from dq_compensation.modifier.plain_view import hide_for_drawing, show_ours
+from dq_compensation.motion_test import operators
 from dq_compensation.session.status import compared
 from tests.blender.enabled_scenes import select
 from tests.blender.libraries import collected, load_collection, overridden

@@ -1,8 +1,8 @@
 """Who may import whom, from the top down.
 
 command_line -> ui -> panels and operators of the rooms, api -> pipeline, folds ->
-setup_check, examples -> bake -> lifecycle -> viewport, modifier, softness -> painting -> session
--> scene -> analysis -> core.
+setup_check, examples, motion_test -> bake -> lifecycle -> viewport, modifier, softness ->
+painting -> session -> scene -> analysis -> core.
 """
 
 import ast
@@ -36,6 +36,7 @@ LAYERS: dict[str, int] = {
     "bake": 6,
     "setup_check": 7,
     "examples": 7,
+    "motion_test": 7,
     "folds": 8,
     "pipeline": 8,
     "api": 9,
