@@ -163,7 +163,7 @@ class DQC_OT_paint_done(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         return None if context.mode == "PAINT_WEIGHT" else "Nothing is painted in Weight Paint"
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         objects = context.view_layer.objects
         mesh = cast("Object", objects.active)
         came_from = memory_of(mesh, _CameFrom)

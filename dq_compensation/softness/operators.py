@@ -33,6 +33,7 @@ from ..session.status import tag_redraw
 from ..steps import run_through
 from ..ui_shared.option_properties import options_from, with_option_properties
 from ..ui_shared.reporting import (
+    Acting,
     OperatorResult,
     Outcome,
     Refusing,
@@ -154,7 +155,7 @@ def _end() -> None:
         work.end()
 
 
-class DQC_OT_update_softness(Operator):
+class DQC_OT_update_softness(Acting, Operator):
     """Compute outdated soft weights again, and test those that are not tested"""
 
     bl_idname = "dqc.update_softness"

@@ -279,7 +279,7 @@ class DQC_MT_presets(Menu):
             button.filepath = look.path
 
 
-class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
+class DQC_OT_preset_add(AddPresetBase, Refusing, Operator):
     """Keep the method and its settings as a look, without vertex groups and bones; or remove one"""
 
     bl_idname = "dqc.preset_add"

@@ -82,10 +82,10 @@ restores every setting"""
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        def refusal(obj: Object) -> str | None:
+        def of_one(obj: Object) -> str | None:
             return enabling.linked_refusal(obj) or enabling.refusal(obj)
 
-        return refused_by_all(meshes_of_characters(context), refusal)
+        return refused_by_all(meshes_of_characters(context), of_one)
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         uids = frozenset(obj.session_uid for obj in _not_enabled(context))
@@ -117,7 +117,7 @@ restores every setting"""
         self.report({"WARNING"}, f"Stopped: {now}")
         return {"FINISHED"}
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         wanted = _not_enabled(context)
         local = [obj for obj in wanted if obj.library is None]
         done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
@@ -151,7 +151,7 @@ class DQC_OT_disable(Refusing, Operator):
         reasons = [enabling.linked_refusal(obj) for obj in targets if is_enabled(obj)]
         return reasons[0] if reasons and all(reasons) else None
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult | Outcome:
         enabled = [
             obj
             for obj in meshes_of_characters(context)
@@ -161,10 +161,8 @@ class DQC_OT_disable(Refusing, Operator):
             self.report({"INFO"}, "Disabled already")
             return {"CANCELLED"}
         if staying_off := enabling.disable(*enabled):
-            self.report({"WARNING"}, _join(staying_off))
-        else:
-            self.report({"INFO"}, f"The Armature modifier deforms {_names(enabled)} again")
-        return {"FINISHED"}
+            return _join(staying_off), False
+        return f"The Armature modifier deforms {_names(enabled)} again"
 
 
 class DQC_OT_disable_all(Refusing, Operator):
@@ -200,7 +198,7 @@ class DQC_OT_refresh(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         return None if enabled_of_characters(context) else NOTHING_ENABLED
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         summaries: list[str] = []
         failed: list[str] = []
         for obj in enabled_of_characters(context):
@@ -275,7 +273,7 @@ character change"""
         has_own = armature_with_settings(mesh) is None
         return f"{mesh.name} has settings of its own" if has_own else None
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         assert context.active_object is not None
         use_own_settings(context.active_object)
         return {"FINISHED"}
@@ -297,7 +295,7 @@ class DQC_OT_character_settings(_OfActiveMesh, Operator):
         moving = listed(sorted(settings[name].name for name in moving_settings(mesh)))
         return f"{mesh.name} has keys or drivers of {moving}. Remove them" if moving else None
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         mesh = context.active_object
         armature = find_rig(mesh) if mesh is not None else None
         assert mesh is not None
@@ -352,9 +350,9 @@ class DQC_OT_toggle(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         return _toggled(context).refusal(context)
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult | Outcome:
         # Not by `bpy.ops`: there a refusal is an error of Python, which users see as a traceback.
-        return _toggled(context).execute(cast("Any", self), context)
+        return _toggled(context).act(cast("Any", self), context)
 
 
 def _toggled(context: Context) -> type[DQC_OT_enable | DQC_OT_disable]:

@@ -79,7 +79,8 @@ class Acting:
         Raises:
             UserError: it cannot be done; nothing has changed then.
         """
-        raise NotImplementedError
+        label = cast("Operator", self).bl_label
+        raise UserError(f"{label} needs a window. Press its button there.")
 
 
 class Refusing(Acting):
