@@ -22,6 +22,7 @@ from . import caching
 from .options import TakeOptions
 from .settings import DQCompensationTake, active_take, find_take, takes_of
 from .take_checks import watch_takes
+from .take_copying import copy_takes
 
 
 def target_armature(context: Context) -> Object | None:
@@ -167,7 +168,7 @@ name"""
         armature = self.armature(context)
         messages = []
         for source in other_armatures(armature, context):
-            messages += caching.copy_takes(source, armature)
+            messages += copy_takes(source, armature)
         watch_takes()
         return " ".join(messages)
 
