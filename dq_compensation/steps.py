@@ -6,11 +6,22 @@ leaves out its last check. This module is plain Python.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
+from dataclasses import KW_ONLY, dataclass
 from typing import TypeVar
 
 _Result = TypeVar("_Result")
+
+OnProgress = Callable[[float, str], None]
+"""Gets how much is done, 0 to 1, and what is being done, as in the status line."""
+
+
+@dataclass(frozen=True)
+class TakesLong:
+    """The options of a long task: scripts follow its progress, and may stop it."""
+
+    _: KW_ONLY
+    progress: OnProgress | None = None
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ from ..folds.shared_folds import SharedReport
 from ..pipeline.bones.bakes_removal import RemovalReport
 from ..pipeline.bones.bones_reports import BonesReport, JointReport
 from ..pipeline.correctives.corrective_reports import CorrectiveReport
-from ..pipeline.crowds.crowd_functions import bake_crowd, crowds
+from ..pipeline.crowds.functions import bake_crowd, crowds
 from ..pipeline.files.files import CacheReport
 from ..pipeline.files.plain_export import PlainExportReport
 from ..pipeline.takes.caching import TakeReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
 from ..softness.softening import SofteningReport
-from ..ui_shared.arguments import OnProgress
+from ..steps import OnProgress
 from .baking import (
     bake_bones,
     bake_cache,

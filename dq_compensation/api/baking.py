@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import bpy
 
 from ..bake.bake_reports import PoseReport, RangeReport
-from ..bake.key_options import PoseOptions, RangeOptions
+from ..bake.options import PoseOptions, RangeOptions
 from ..bake.pose_bake import bake_current_pose
 from ..bake.range_bake import bake_range
 from ..errors import UserError
 from ..pipeline.bones.bakes_removal import RemovalReport, remove_bakes
 from ..pipeline.bones.bones_baking import bake_bones as bones_steps
-from ..pipeline.bones.bones_options import BonesOptions
 from ..pipeline.bones.bones_reports import BonesReport
+from ..pipeline.bones.options import BonesOptions
 from ..pipeline.correctives.corrective_baking import bake_correctives as corrective_steps
-from ..pipeline.correctives.corrective_options import CorrectiveOptions
 from ..pipeline.correctives.corrective_poses import checked_angles
 from ..pipeline.correctives.corrective_reports import CorrectiveReport
+from ..pipeline.correctives.options import CorrectiveOptions
 from ..pipeline.files.files import SUFFIXES, CacheReport, FileFormat
 from ..pipeline.files.files import bake_cache as cache_steps
 from ..pipeline.files.plain_export import PlainExportReport
 from ..pipeline.files.plain_export import export_plain as plain_export
-from ..pipeline.takes.caching import TakeOptions, TakeReport
+from ..pipeline.takes.caching import TakeReport
 from ..pipeline.takes.caching import cache_take as take_steps
+from ..pipeline.takes.options import TakeOptions
+from ..steps import OnProgress
 from ..ui_shared.arguments import (
     AnyPath,
     Objects,
-    OnProgress,
     file_path,
     mesh_objects,
     meshes_of,
@@ -43,29 +44,9 @@ from ..ui_shared.option_arguments import with_option_arguments
 from ..ui_shared.script_runs import interrupts_wait, run_steps
 
 
-@dataclass(frozen=True, kw_only=True)
-class _RangeArguments(RangeOptions):
-    progress: OnProgress | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _CorrectiveArguments(CorrectiveOptions):
-    progress: OnProgress | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _BonesArguments(BonesOptions):
-    progress: OnProgress | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _TakeArguments(TakeOptions):
-    progress: OnProgress | None = None
-
-
 @with_option_arguments(PoseOptions)
 def bake_pose(obj: bpy.types.Object, options: PoseOptions) -> PoseReport | list[PoseReport]:
-    """Make the current pose a shape key, at value 0. The character stays enabled.
+    """Make the current pose a shape key. Its value is 0, and the character stays enabled.
 
     Args:
         obj: a mesh object, enabled or not, or an armature: a list for all its meshes then.
@@ -78,17 +59,17 @@ def bake_pose(obj: bpy.types.Object, options: PoseOptions) -> PoseReport | list[
         return one_or_all(obj, bake_current_pose(meshes_of(obj), options))
 
 
-@with_option_arguments(_RangeArguments)
-def bake_frames(obj: bpy.types.Object, options: _RangeArguments) -> RangeReport | list[RangeReport]:
-    """Make each frame of a range a shape key with keyframes; the timeline plays the deformation.
+@with_option_arguments(RangeOptions)
+def bake_frames(obj: bpy.types.Object, options: RangeOptions) -> RangeReport | list[RangeReport]:
+    """Make each frame of a range a shape key, with keyframes.
 
-    The object, or its copy, is disabled afterwards: its Armature modifier deforms it.
+    The timeline then plays the deformation. The object, or its copy, is disabled afterwards: its
+    Armature modifier deforms it.
 
     Args:
         obj: a mesh object, enabled or not, or an armature: a list for all its meshes then.
         first, last: frames.
         {options}
-        progress: called after each frame.
 
     Raises:
         UserError: it cannot be baked; nothing has changed then.
@@ -98,18 +79,18 @@ def bake_frames(obj: bpy.types.Object, options: _RangeArguments) -> RangeReport 
         return one_or_all(obj, run_steps(bake_range(found, options), options.progress))
 
 
-@with_option_arguments(_CorrectiveArguments)
+@with_option_arguments(CorrectiveOptions)
 def bake_correctives(
-    obj: bpy.types.Object, options: _CorrectiveArguments
+    obj: bpy.types.Object, options: CorrectiveOptions
 ) -> CorrectiveReport | list[CorrectiveReport]:
-    """Give an object shape keys that follow its bones, by drivers.
+    """Make corrective shape keys that follow the bones.
 
-    The object, or its copy, is disabled afterwards: its Armature modifier deforms it.
+    Drivers read the bones. The object, or its copy, is disabled afterwards: its Armature modifier
+    deforms it.
 
     Args:
         obj: a mesh object, enabled or not, or an armature: a list for all its meshes then.
         {options}
-        progress: called after each frame.
 
     Raises:
         UserError: it cannot be baked; nothing has changed then.
@@ -121,17 +102,17 @@ def bake_correctives(
         return one_or_all(obj, run_steps(corrective_steps(found, options), options.progress))
 
 
-@with_option_arguments(_BonesArguments)
-def bake_bones(objects: Objects, options: _BonesArguments) -> list[BonesReport]:
-    """Add helper bones and new weights, with which linear skinning deforms characters like ours.
+@with_option_arguments(BonesOptions)
+def bake_bones(objects: Objects, options: BonesOptions) -> list[BonesReport]:
+    """Add helper bones and new weights for plain linear skinning.
 
+    With them, it deforms characters like DQ Compensation.
     Give all meshes of an armature at once: they share the helpers. The objects, or their copies,
     are disabled afterwards: their plain Armature modifiers deform them.
 
     Args:
         objects: mesh objects, enabled or not, or armatures.
         {options}
-        progress: called after each step.
 
     Returns:
         a report for each armature.
@@ -172,7 +153,9 @@ def bake_cache(
     format: FileFormat | None = None,  # noqa: A002 - the word for it
     progress: OnProgress | None = None,
 ) -> list[CacheReport]:
-    """Write the positions of every vertex in every frame to a file; changes no character.
+    """Write the positions of every vertex in every frame for programs that play point caches.
+
+    The characters stay as they are.
 
     Args:
         objects: a mesh object or several, enabled or not; enabled for Alembic, which stores the
@@ -208,7 +191,9 @@ def bake_cache(
 def export_plain(
     objects: Objects, path: AnyPath, *, animation: bool = True, **options: Any
 ) -> list[PlainExportReport]:
-    """Export characters and their armatures as if the add-on were not there; changes nothing.
+    """Export characters as if DQ Compensation were not there.
+
+    Their armatures come with them. Nothing changes.
 
     Args:
         objects: a mesh object or several, enabled or not; all come into one file.
@@ -228,15 +213,14 @@ def export_plain(
         return plain_export(found, file, animation=bool(animation), options=options)
 
 
-@with_option_arguments(_TakeArguments)
-def cache_take(armature: bpy.types.Object, options: _TakeArguments) -> TakeReport:
+@with_option_arguments(TakeOptions)
+def cache_take(armature: bpy.types.Object, options: TakeOptions) -> TakeReport:
     """Keep the motion of an armature over a range of frames as a take, which plays without it.
 
     Args:
         armature: an armature object.
         first, last: frames; by default the scene's.
         {options}
-        progress: called after each step.
 
     Raises:
         UserError: it cannot be done; nothing has changed then.

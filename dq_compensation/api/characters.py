@@ -64,10 +64,10 @@ def skinned_meshes(scene: bpy.types.Scene | None = None) -> list[bpy.types.Objec
 
 
 def enable(objects: Objects, *, look: Look | None = None, **settings: Any) -> None:
-    """Deform objects from now on, as the operator *Enable* does; harmless when they are enabled.
+    """Deform characters with DQ Compensation.
 
-    A new character gets *Ball Joints*. The preferences for new characters do not act: a script does
-    the same on every computer.
+    What is enabled already gets the settings alone. A new character gets *Ball Joints*. The
+    preferences for new characters do not act: a script does the same on every computer.
 
     Args:
         objects: mesh objects, or armatures for all their meshes.
@@ -105,7 +105,9 @@ def enable(objects: Objects, *, look: Look | None = None, **settings: Any) -> No
 
 
 def disable(objects: Objects) -> None:
-    """Give objects back to their Armature modifiers, every setting as before; harmless twice.
+    """Deform characters by their Armature modifiers again, with every setting as it was before.
+
+    What is not enabled stays as it is.
 
     Args:
         objects: mesh objects, or armatures for all their meshes.
@@ -126,7 +128,7 @@ def disable(objects: Objects) -> None:
 
 
 def disable_all() -> list[str]:
-    """Give all objects of this file back to their Armature modifiers, in all its scenes.
+    """Deform all characters of this file by their Armature modifiers again, in all scenes.
 
     Returns:
         the names of those that still have our modifier: it belongs to another file.

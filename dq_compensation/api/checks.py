@@ -32,7 +32,7 @@ def check(
     ignored: bool = False,
     depsgraph: bpy.types.Depsgraph | None = None,
 ) -> list[Issue]:
-    """The issues that Setup Check finds in an object, enabled or not. Changes nothing.
+    """Find what spoils the deformation of characters. Nothing changes; they need not be enabled.
 
     Args:
         obj: a mesh; or an armature, for all its meshes: what they share is said once, and

@@ -15,7 +15,6 @@ import numpy as np
 from ..arrays import Float32s, Float64s, Floats
 from ..bake.bake_memory import offsets_memory
 from ..bake.bake_source import REFUSAL_REST
-from ..bake.motion_test import MotionPose, MotionTest
 from ..core.deform import RULES
 from ..core.pose import Pose
 from ..core.skinning import dual_quaternion_skinning
@@ -24,6 +23,7 @@ from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness
 from ..modifier.base import base_for, is_blended_before_mixing, mixing_refusal
 from ..modifier.modifier_evaluator import evaluate_by_modifier
+from ..motion_test.turned_joints import MotionPose, MotionTest
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import evaluate as evaluate_binding
@@ -37,8 +37,8 @@ from ..scene.blender.scenes import frame_kept, frame_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import identifiers_of
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
+from ..steps import OnProgress
 from ..ui_shared.arguments import (
-    OnProgress,
     chosen_depsgraph,
     mesh_object,
     meshes_of,

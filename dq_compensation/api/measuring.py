@@ -33,8 +33,8 @@ from ..scene.blender.scenes import object_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.stack import find_rig, own_modifiers
+from ..steps import OnProgress
 from ..ui_shared.arguments import (
-    OnProgress,
     mesh_object,
     of_characters,
     require_number,

@@ -19,8 +19,8 @@ from ..folds.shape_editing import (
     remove_shapes,
 )
 from ..session.character import characters_of
+from ..steps import OnProgress
 from ..ui_shared.arguments import (
-    OnProgress,
     chosen_depsgraph,
     mesh_object,
     meshes_of,
@@ -86,9 +86,10 @@ def solved_shapes(obj: bpy.types.Object) -> list[SolvedShape]:
 
 @of_characters
 def remove_solved_shapes(obj: bpy.types.Object, joints: Sequence[str] | None = None) -> int:
-    """Remove solved shapes of an object, or of all meshes of an armature.
+    """Remove solved shapes, of some joints or of all.
 
     Args:
+        obj: a mesh object, or an armature for all its meshes.
         joints: the bones at whose heads the joints are; shapes that name other joints besides go,
             too. None: all shapes.
 
@@ -112,7 +113,7 @@ def solve_folds(
     progress: OnProgress | None = None,
     depsgraph: bpy.types.Depsgraph | None = None,
 ) -> FoldsReport | list[FoldsReport]:
-    """Solve the skin round joints of a character as flesh on bones, with contact.
+    """Solve how skin folds at joints, as flesh on bones with contact.
 
     All meshes of the character get solved shapes together. Each joint is solved on the way from
     rest to where it bends at most, the others at rest; nothing is posed. It stays where the skin

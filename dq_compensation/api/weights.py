@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..errors import raise_refusal
 from ..softness import softening
-from ..softness.softening import SofteningOptions, SofteningReport
-from ..ui_shared.arguments import (
-    Objects,
-    OnProgress,
-    mesh_objects,
-)
+from ..softness.options import SofteningOptions
+from ..softness.softening import SofteningReport
+from ..ui_shared.arguments import Objects, mesh_objects
 from ..ui_shared.option_arguments import with_option_arguments
 from ..ui_shared.script_runs import interrupts_wait, run_steps
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Arguments(SofteningOptions):
-    progress: OnProgress | None = None
+@with_option_arguments(SofteningOptions)
+def soften_weights(objects: Objects, options: SofteningOptions) -> list[SofteningReport]:
+    """Spread weights over more of the limbs, for softer folds and twists.
 
-
-@with_option_arguments(_Arguments)
-def soften_weights(objects: Objects, options: _Arguments) -> list[SofteningReport]:
-    """Spread the weights of characters over more of their limbs, enabled or not.
-
-    The painted weights are kept in the mesh; `restore_weights` gives them back. In Weight Paint
-    with a paint mask only the chosen vertices change.
+    Characters need not be enabled. The painted weights are kept in the mesh; `restore_weights`
+    gives them back. In Weight Paint with a paint mask only the chosen vertices change.
 
     Args:
         objects: mesh objects, or armatures for all their meshes.
         {options}
-        progress: called after each step.
 
     Returns:
         a report for each object.
@@ -44,7 +33,7 @@ def soften_weights(objects: Objects, options: _Arguments) -> list[SofteningRepor
 
 
 def restore_weights(objects: Objects) -> None:
-    """Give mesh objects the weights back that they had before they were softened, exactly.
+    """Give characters the weights back that they had before Soften Weights.
 
     Args:
         objects: mesh objects, or armatures for all their meshes.

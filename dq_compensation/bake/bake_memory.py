@@ -9,7 +9,7 @@ from ..arrays import Float32s
 from ..errors import UserError
 from ..scene.blender.mesh import mesh_of
 from ..wording import sized
-from .key_options import MemoryOptions, RangeOptions
+from .options import MemoryOptions, RangeOptions
 
 # float32.
 _BYTES_PER_VERTEX = 12

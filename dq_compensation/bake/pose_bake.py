@@ -15,7 +15,7 @@ from .bake_source import Source
 from .bake_targets import bake_targets, let_armature_deform, show_copy
 from .deviations import Deviation, deviation, only_armature_shown, still_copy
 from .key_names import checked_name
-from .key_options import PoseOptions
+from .options import PoseOptions
 from .shape_key_bakes import frames_refusal
 
 

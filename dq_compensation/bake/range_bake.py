@@ -26,7 +26,7 @@ from .bake_reports import RangeReport
 from .bake_source import PoseOffsets, Source
 from .deviations import Deviation, deviation, only_armature_shown
 from .key_names import frame_names, keys_of_pattern
-from .key_options import RangeOptions
+from .options import RangeOptions
 from .shape_key_bakes import CharacterBake, bake_characters, frames_refusal
 
 # The part of a bake's time that the frames take; the rest is the check.

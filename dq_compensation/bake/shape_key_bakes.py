@@ -18,7 +18,7 @@ from ..steps import Progress, with_progress
 from .bake_reports import KeyReport, remember_report
 from .bake_source import Source
 from .bake_targets import bake_targets, let_armature_deform, show_copy
-from .key_options import KeyOptions
+from .options import KeyOptions
 
 _Options = TypeVar("_Options", bound=KeyOptions)
 _Gathered = TypeVar("_Gathered")

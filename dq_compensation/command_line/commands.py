@@ -16,10 +16,7 @@ import numpy as np
 from bpy.types import Object
 
 from .. import api
-from ..bake.key_options import PoseOptions, RangeOptions
 from ..errors import UserError
-from ..pipeline.bones.bones_options import BonesOptions
-from ..pipeline.correctives.corrective_options import CorrectiveOptions
 from ..pipeline.crowds.command import BAKE_CROWD
 from ..pipeline.files.files import REFUSAL_NOT_ENABLED, SUFFIXES, object_files
 from ..pipeline.files.plain_export import EXPORTERS
@@ -30,24 +27,25 @@ from ..scene.settings.addon_preferences import LOOKS
 from ..scene.settings.object_settings import CHARACTER_CHOICES
 from ..session.character import characters_of
 from ..setup_check.joined_issues import by_character, said_once
-from ..softness.softening import SofteningOptions, restoring_refusal
+from ..softness.softening import restoring_refusal
 from ..wording import counted, listed
 from . import console
 from .options import (
     OneLineParser,
-    add_bake_options,
     add_blend_output_options,
     add_export_options,
     add_file_output_options,
     add_frames_option,
     add_general_options,
     add_input_options,
+    add_options_of,
     add_setting_options,
     add_several_option,
     chosen,
     frame_number,
     frames_of_scene,
     number_between,
+    sentence_of,
     setting_values,
 )
 from .running import (
@@ -90,7 +88,7 @@ def _disable(_run: Run, objects: list[Object]) -> list[ObjectFacts]:
 _SETTINGS = (
     Command(
         "enable",
-        "deform characters with DQ Compensation from now on, or change their settings",
+        sentence_of(api.enable),
         (
             "enable --file hero.blend --output hero_dq.blend",
             "enable --file 'assets/*.blend' --look SOFT_WITH_TWIST --factor 0.8 --in-place",
@@ -101,7 +99,7 @@ _SETTINGS = (
     ),
     Command(
         "disable",
-        "give characters back to their Armature modifiers",
+        sentence_of(api.disable),
         ("disable --file hero_dq.blend --output hero.blend",),
         partial(each_saved_file, work=_disable),
         saves=True,
@@ -165,7 +163,7 @@ def _facts(issue: api.Issue) -> ObjectFacts:
 
 _CHECK = Command(
     "check",
-    "find what spoils the deformation of characters",
+    sentence_of(api.check),
     (
         "check --file hero.blend",
         "check --file 'assets/*.blend' --fail-on warning --json findings.json",
@@ -207,7 +205,7 @@ def _report_characters(run: Run) -> None:
 
 _REPORT = Command(
     "report",
-    "measure how well the joints of characters bend, and find what slows them",
+    sentence_of(api.report),
     (
         "report --file hero.blend",
         "report --file hero.blend --bones lowerarm_l lowerleg_l --bend 120",
@@ -293,17 +291,15 @@ _EVALUATE = Command(
 
 
 def _add_soften_options(parser: ArgumentParser) -> None:
-    add_bake_options(parser, SofteningOptions, title="softening")
+    add_options_of(api.soften_weights, parser, title="softening")
     parser.add_argument(
-        "--put-back",
-        action="store_true",
-        help="instead, give softened meshes the weights from before back",
+        "--put-back", action="store_true", help=f"instead, {sentence_of(api.restore_weights)}"
     )
 
 
 def _soften(run: Run, objects: list[Object]) -> list[ObjectFacts]:
     if not run.arguments.put_back:
-        options = chosen(run.arguments, SofteningOptions)
+        options = chosen(run.arguments, api.soften_weights)
         return said_facts(run, api.soften_weights(objects, **options, progress=run.progress))
     # As the button: what was not softened stays, unless nothing was.
     softened = [obj for obj in objects if restoring_refusal(obj) is None] or objects
@@ -313,7 +309,7 @@ def _soften(run: Run, objects: list[Object]) -> list[ObjectFacts]:
 
 _SOFTEN = Command(
     "soften",
-    "spread weights over more of the limbs, for softer folds and twists",
+    sentence_of(api.soften_weights),
     (
         "soften --file hero.blend --output hero_soft.blend",
         "soften --file hero.blend --amount 0.7 --influences 4 --body Body --in-place",
@@ -331,7 +327,7 @@ def _add_solve_options(parser: ArgumentParser) -> None:
         "--again", action="store_true", help="solve those of them that have solved shapes already"
     )
     parser.add_argument(
-        "--remove", action="store_true", help="instead, remove solved shapes of them, or all"
+        "--remove", action="store_true", help=f"instead, {sentence_of(api.remove_solved_shapes)}"
     )
     parser.add_argument(
         "--estimate",
@@ -372,7 +368,7 @@ def _solve(run: Run, objects: list[Object]) -> list[ObjectFacts]:
 
 _SOLVE = Command(
     "solve",
-    "solve how skin folds at joints, as flesh on bones with contact",
+    sentence_of(api.solve_folds),
     (
         "solve --file hero.blend --output hero_solved.blend",
         "solve --file hero.blend --bones forearm.L forearm.R --in-place",
@@ -390,13 +386,25 @@ Bake = Callable[[Run, Objects], Sequence[Any]]
 
 
 def _command(
-    kind: str, summary: str, example: str, bake: Bake, add_options: Callable[[ArgumentParser], None]
+    function: Any,
+    example: str,
+    bake: Bake,
+    add_own: Callable[[ArgumentParser], None] | None = None,
+    without: Sequence[str] = (),
 ) -> Command:
-    """A command that bakes in each file and saves it, unless it is a dry run."""
+    """A command that bakes in each file and saves it, unless it is a dry run.
 
-    def add_all_options(parser: ArgumentParser) -> None:
+    Args:
+        function: of `api`, which bakes. The command has its name, its first sentence, its options.
+        add_own: adds options that only the command has.
+        without: options that the command has in a way of its own.
+    """
+
+    def add_options(parser: ArgumentParser) -> None:
         add_setting_options(parser)
-        add_options(parser)
+        if add_own is not None:
+            add_own(parser)
+        add_options_of(function, parser, without)
 
     def change(run: Run, objects: Objects) -> list[ObjectFacts]:
         if values := setting_values(run.arguments):
@@ -410,47 +418,40 @@ def _command(
         else:
             each_saved_file(run, change)
 
-    return Command(f"bake {kind}", summary, (example,), run_it, add_all_options, saves=True)
+    name, summary = function.__name__.replace("_", " "), sentence_of(function)
+    return Command(name, summary, (example,), run_it, add_options, saves=True)
 
 
-def _add_pose_options(parser: ArgumentParser) -> None:
+def _add_frame_option(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--frame", type=frame_number, help="of the pose; without it the current one"
     )
-    add_bake_options(parser, PoseOptions)
 
 
 def _bake_pose(run: Run, objects: Objects) -> Sequence[Any]:
     frame, scene = run.arguments.frame, bpy.context.scene
-    options = chosen(run.arguments, PoseOptions)
+    options = chosen(run.arguments, api.bake_pose)
     with frame_kept(scene):
         if frame is not None:
             scene.frame_set(frame)
         return [api.bake_pose(obj, **options) for obj in objects]
 
 
-def _add_frames_options(parser: ArgumentParser) -> None:
-    add_frames_option(parser, "the scene's range")
-    # It is a part of --frames.
-    add_bake_options(parser, RangeOptions, without=("step",))
-
-
 def _bake_frames(run: Run, objects: Objects) -> Sequence[Any]:
     first, last, step = frames_of_scene(run.arguments)
-    bake = partial(api.bake_frames, first=first, last=last, step=step)
-    return _bake_each(run, objects, bake, RangeOptions)
+    return _bake_each(run, objects, api.bake_frames, first=first, last=last, step=step)
 
 
-def _bake_each(run: Run, objects: Objects, bake: Callable[..., Any], task: type) -> Sequence[Any]:
-    options = chosen(run.arguments, task)
+def _bake_each(run: Run, objects: Objects, function: Any, **frames: int) -> Sequence[Any]:
+    options = chosen(run.arguments, function) | frames
     return [
-        bake(obj, **options, progress=run.part(number, len(objects)))
+        function(obj, **options, progress=run.part(number, len(objects)))
         for number, obj in enumerate(objects)
     ]
 
 
 def _bake_bones(run: Run, objects: Objects) -> Sequence[Any]:
-    options = chosen(run.arguments, BonesOptions)
+    options = chosen(run.arguments, api.bake_bones)
     reports = api.bake_bones(objects, **options, progress=run.progress)
     for report in reports:
         for joint in report.joints:
@@ -482,36 +483,31 @@ def _bake_cache(run: Run, objects: Objects, target: Path) -> list[ObjectFacts]:
 
 _BAKE = (
     _command(
-        "pose",
-        "make a pose a shape key",
+        api.bake_pose,
         "bake pose --file hero.blend --frame 40 --name Crouch --output hero_pose.blend",
         _bake_pose,
-        _add_pose_options,
+        _add_frame_option,
     ),
     _command(
-        "frames",
-        "make each frame of a range a shape key",
+        api.bake_frames,
         "bake frames --file shot.blend --frames 1-250 --tolerance 0.1 --output baked.blend",
         _bake_frames,
-        _add_frames_options,
+        partial(add_frames_option, otherwise="the scene's range"),
+        without=("step",),  # It is a part of --frames.
     ),
     _command(
-        "correctives",
-        "make corrective shape keys that follow the bones",
+        api.bake_correctives,
         "bake correctives --file hero.blend --angles 45 90 --output engine/",
-        partial(_bake_each, bake=api.bake_correctives, task=CorrectiveOptions),
-        partial(add_bake_options, task=CorrectiveOptions),
+        partial(_bake_each, function=api.bake_correctives),
     ),
     _command(
-        "bones",
-        "add helper bones and new weights for plain linear skinning",
+        api.bake_bones,
         "bake bones --file hero.blend --budget 100 --influences 4 --output engine/",
         _bake_bones,
-        partial(add_bake_options, task=BonesOptions),
     ),
     Command(
         "bake cache",
-        "write the positions of every frame for programs that play point caches",
+        sentence_of(api.bake_cache),
         (
             "bake cache --file shot.blend --frames 1-250 --output hero.pc2",
             "bake cache --file 'shots/*.blend' --format mdd --output caches/",
@@ -549,7 +545,7 @@ def _export_plain(run: Run, objects: Objects, target: Path) -> list[ObjectFacts]
 
 _EXPORT = Command(
     "export",
-    "export by Blender's exporters, as if the add-on were not there",
+    sentence_of(api.export_plain),
     (
         "export --file hero.blend --output hero.fbx",
         "export --file 'cast/*.blend' --format glb --output engine/",

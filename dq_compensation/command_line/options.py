@@ -1,4 +1,4 @@
-"""The frame of commands, a subject of its own: options, how they are read, how commands run."""
+"""The options of commands, and how they are read."""
 
 from __future__ import annotations
 
@@ -6,26 +6,15 @@ import argparse
 import re
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from math import inf, isfinite, nan
-from pathlib import Path
 from typing import Any, NoReturn
 
 import bpy
-from bpy.types import Object
 
-from .. import api
-from ..errors import FileError, UserError, raise_refusal
 from ..scene.blender.scenes import MOST_FRAME
 from ..scene.settings.declaration import Declared, declared_in
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices
-from ..scene.stack import find_rig
-from ..wording import bounded, listed
-from .blend_files import (
-    missing_data_refusal,
-)
+from ..wording import bounded
 from .console import (
     UsageError,
 )
@@ -166,22 +155,28 @@ def setting_values(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(arguments).items() if name in CHARACTER_CHOICES}
 
 
-def add_bake_options(
-    parser: ArgumentParser, task: type, without: Iterable[str] = (), title: str = "the bake"
+def sentence_of(function: Any) -> str:
+    """The first sentence of a function of `api`, as the help of its command says it."""
+    sentence = " ".join(function.__doc__.partition(".")[0].split())
+    return sentence[0].lower() + sentence[1:]
+
+
+def add_options_of(
+    function: Any, parser: ArgumentParser, without: Iterable[str] = (), title: str = "the bake"
 ) -> None:
-    """Add the options of a bake without some, for which the command has its own way."""
+    """Add the options of a function of `api` without some, for which the command has its own."""
     group = parser.add_argument_group(title)
-    for each in declared_in(task).values():
+    for each in declared_in(function.options).values():
         if each.name not in without:
             name = f"--{each.name.replace('_', '-')}"
             text = f"{each.sentence}{_default(each)}".replace("%", "%%")
             group.add_argument(name, default=argparse.SUPPRESS, help=text, **_reading(each))
 
 
-def chosen(arguments: argparse.Namespace, task: type) -> dict[str, Any]:
+def chosen(arguments: argparse.Namespace, function: Any) -> dict[str, Any]:
     """The options that were chosen, for the function of `api`."""
     values = vars(arguments)
-    return {name: values[name] for name in declared_in(task) if name in values}
+    return {name: values[name] for name in declared_in(function.options) if name in values}
 
 
 def _reading(declared: Declared) -> dict[str, Any]:
@@ -247,67 +242,3 @@ def number_between(least: float, most: float = inf, kind: type = float) -> Calla
         return value
 
     return read
-
-
-@dataclass(frozen=True)
-class Kind:
-    """The kind of objects that a command works on.
-
-    Attributes:
-        one, several: in sentences.
-        meaning: what makes an object one.
-        found: all that the scene has.
-    """
-
-    one: str
-    several: str
-    meaning: str
-    found: Callable[[], list[Object]]
-
-
-SKINNED = Kind(
-    "skinned mesh", "skinned meshes", "no mesh with an Armature modifier", api.skinned_meshes
-)
-
-
-def chosen_objects(file: Path, patterns: Sequence[str], kind: Kind = SKINNED) -> list[Object]:
-    """The objects of the scene that names and patterns mean; without any, all of the kind.
-
-    The name of an armature means all its meshes.
-
-    Args:
-        file: that is open, for messages.
-
-    Raises:
-        UserError: there is none.
-        FileError: a part of one of them is in a library that is missing.
-    """
-    among = kind.found()
-    found: dict[Object, None] = {} if patterns else dict.fromkeys(among)
-    for pattern in patterns:
-        named = [
-            each
-            for obj in bpy.context.scene.objects
-            if pattern in {obj.name, obj.name_full}
-            for each in ([mesh for mesh in among if find_rig(mesh) == obj] or [obj])
-        ]
-        matches = named or [obj for obj in among if fnmatchcase(obj.name, pattern)]
-        if not matches:
-            raise UserError(_unknown(file, pattern, among, kind))
-        found.update(dict.fromkeys(matches))
-    if not found:
-        raise UserError(f"{file} has no {kind.one}: {kind.meaning}.")
-    for obj in found:
-        raise_refusal(missing_data_refusal(obj), FileError)
-    return list(found)
-
-
-def _unknown(file: Path, name: str, among: list[Object], kind: Kind) -> str:
-    names = [obj.name for obj in among]
-    folded = {each.casefold(): each for each in names}
-    near = [folded[each] for each in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
-    if near:
-        return f"{file} has no object {name}. Did you mean {listed(near)}?"
-    if names:
-        return f"{file} has no object {name}. Its {kind.several}: {listed(names)}."
-    return f"{file} has no object {name}, and no {kind.one}."

@@ -20,6 +20,7 @@ from .blend_files import (
     require_writable_version,
     saved_to,
 )
+from .chosen_objects import SKINNED, Kind, chosen_objects
 from .console import (
     Console,
     ExitCode,
@@ -30,7 +31,6 @@ from .console import (
     complain,
     complain_of_bug,
 )
-from .options import SKINNED, Kind, chosen_objects
 from .target_files import blend_targets, file_targets, input_files, is_done, target_refusal
 
 # The format of the JSON documents; it rises when what they had is not there any more.

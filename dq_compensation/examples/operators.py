@@ -25,7 +25,7 @@ from ..scene.settings.object_settings import Settings, is_enabled, settings_of
 from ..scene.stack import find_rig
 from ..session.changes import writing_settings
 from ..session.known_objects import has_examples
-from ..ui_shared.reporting import OperatorResult, Outcome, Refusing, reports_errors
+from ..ui_shared.reporting import OperatorResult, Outcome, Refusing
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import listed
 from . import authoring, posed_copy
@@ -108,8 +108,7 @@ class ExampleOperator(Refusing):
             return f"{obj.name} has no example poses yet. Add one"
         return _changing_refusal(obj) if cls.changes else None
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         return self.work(context, cast("Object", active_character(context)))
 
     def work(self, context: Context, obj: Object) -> Outcome:
@@ -462,8 +461,7 @@ class _CopyOperator(Refusing):
     def refusal(cls, context: Context) -> str | None:
         return "No example pose is being shaped" if active_copy(context) is None else None
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         copy = cast("Object", active_copy(context))
         if copy.mode != "OBJECT":
             _go_on_with(context, copy)

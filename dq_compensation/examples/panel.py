@@ -8,7 +8,7 @@ from typing import Any
 import bpy
 from bpy.types import Context, Object, UILayout
 
-from ..folds.operators import draw_folds
+from ..folds.panel import draw_folds
 from ..scene.blender.armature import armature_of
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject

@@ -1,11 +1,11 @@
-"""The feature's operators and its rows in the panel: solve folds, solve them again, remove them."""
+"""The feature's operators: solve folds, solve them again, remove them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import cast
 
-from bpy.types import Context, Event, Object, UILayout
+from bpy.types import Context, Event, Object
 
 from ..errors import UserError
 from ..examples.operators import active_character
@@ -15,12 +15,9 @@ from ..scene.binding.kept_shapes import digest_of_shapes
 from ..scene.blender.rigging import rig_of
 from ..scene.settings.object_settings import (
     Settings,
-    armature_with_settings,
     is_enabled,
-    settings_of,
 )
 from ..session.character import character_of
-from ..session.status import tag_redraw
 from ..ui_shared.reporting import (
     Asks,
     OperatorResult,
@@ -30,9 +27,9 @@ from ..ui_shared.reporting import (
     Steps,
     reports_errors,
 )
-from ..ui_shared.sentences import draw_in_dialog, draw_in_one_line, draw_sentence
+from ..ui_shared.sentences import draw_in_dialog
 from ..wording import counted, listed
-from .character_folds import STOPPED, changed_since_solved, solve_character_folds
+from .character_folds import STOPPED, solve_character_folds
 from .estimate import estimate_folds
 from .shape_editing import editing_refusal, joints_with_shapes, remove_shapes, sculpted_poses
 
@@ -48,7 +45,7 @@ SCULPTED = (
 )
 
 # Of the last solve of each character, by the session_uid of its first mesh: a line, and details.
-_reports: dict[int, tuple[str, str]] = {}
+last_solves: dict[int, tuple[str, str]] = {}
 
 
 def _meshes(context: Context) -> list[Object]:
@@ -126,11 +123,8 @@ class _Solves(_OfFolds, RunsInSteps):
     stopped = STOPPED.rstrip(".")
     _sentences: tuple[str, ...] = ()
 
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        return self._ask(context)
-
     @reports_errors
-    def _ask(self, context: Context) -> OperatorResult:
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
         """Say in a dialog what it will cost, before it starts."""
         meshes = _meshes(context)
         bones = selected_joints(context, meshes[0])
@@ -144,23 +138,17 @@ class _Solves(_OfFolds, RunsInSteps):
             draw_in_dialog(self.layout, text, "INFO")
         draw_in_dialog(self.layout, "Esc stops it; finished joints keep their shapes.", "INFO")
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        meshes = _meshes(context)
-        return self.run(context, self._solved(context, meshes[0], again=self.needs_shapes))
-
-    @staticmethod
-    def _solved(context: Context, obj: Object, *, again: bool) -> Steps:
-        depsgraph, bones = context.evaluated_depsgraph_get(), selected_joints(context, obj)
-        report = yield from solve_character_folds(obj, depsgraph, bones, again=again)
-        _reports[obj.session_uid] = report.sentence(), " ".join(report.details())
-        tag_redraw()
-        return [report.sentence()]
+    def steps(self, context: Context) -> Steps:
+        obj, depsgraph = _meshes(context)[0], context.evaluated_depsgraph_get()
+        bones = selected_joints(context, obj)
+        report = yield from solve_character_folds(obj, depsgraph, bones, again=self.needs_shapes)
+        last_solves[obj.session_uid] = report.sentence(), " ".join(report.details())
+        return [report]
 
 
 class DQC_OT_solve_folds(_Solves):
-    """Solve how skin folds where the selected bones, or all joints, bend: as flesh on bones, with \
-contact. It takes minutes; Esc stops it and keeps the joints that are finished"""
+    """Solve how skin folds at joints, as flesh on bones with contact. Select bones in Pose Mode \
+for some joints only. It takes minutes; Esc stops it and keeps the joints that are finished"""
 
     bl_idname = "dqc.solve_folds"
     bl_label = "Solve Folds"
@@ -176,7 +164,7 @@ current weights, mesh, rest pose and look"""
 
 
 class DQC_OT_remove_solved(_OfFolds, Asks):
-    """Remove the solved shapes of the selected bones, or all of the character"""
+    """Remove solved shapes, of some joints or of all. Select bones in Pose Mode for some only"""
 
     bl_idname = "dqc.remove_solved"
     bl_label = "Remove Solved"
@@ -184,11 +172,8 @@ class DQC_OT_remove_solved(_OfFolds, Asks):
 
     _sculpted = ""
 
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        return self._ask(context)
-
     @reports_errors
-    def _ask(self, context: Context) -> OperatorResult:
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
         """Say in a dialog what happens to sculpted poses, where there are any."""
         meshes = _meshes(context)
         self._sculpted = _about_sculpted(meshes, self._chosen(context, meshes))
@@ -205,8 +190,7 @@ class DQC_OT_remove_solved(_OfFolds, Asks):
             raise UserError(f"{meshes[0].name} has no solved shapes at what is selected.")
         return found
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         meshes = _meshes(context)
         chosen, count = self._chosen(context, meshes), 0
         for mesh in meshes:
@@ -216,35 +200,9 @@ class DQC_OT_remove_solved(_OfFolds, Asks):
         return f"{name}: removed {counted(count, 'solved shape')}"
 
 
-def draw_folds(layout: UILayout, context: Context, obj: Object) -> None:
-    """Draw the buttons of a character's solved shapes, and what is to be known of them."""
-    meshes = [mesh.obj for mesh in character_of(obj).meshes]
-    column = layout.column(align=True)
-    column.operator("dqc.solve_folds", icon="MOD_MESHDEFORM")
-    if have_shapes(meshes):
-        layout.prop(settings_of(armature_with_settings(obj) or obj), "use_solved_shapes")
-        row = column.row(align=True)
-        row.operator("dqc.solve_folds_again", icon="FILE_REFRESH")
-        row.operator("dqc.remove_solved", icon="TRASH")
-        if changed := _changed(meshes):
-            text = f"The solved shapes are older than {listed(changed)}: Solve Again."
-            draw_sentence(layout, context, text, "ERROR")
-    line, details = _reports.get(meshes[0].session_uid, ("", ""))
-    if line:
-        draw_in_one_line(layout.row(), f"{line} {details}", line, "CHECKMARK")
-
-
-def _changed(meshes: Sequence[Object]) -> list[str]:
-    """What of a character has changed since its folds were solved: of which mesh, of several."""
-    each = [(mesh.name, changed_since_solved(mesh)) for mesh in meshes]
-    if len({changed for _, changed in each}) == 1:
-        return list(each[0][1])
-    return [f"{what} of {name}" for name, changed in each for what in changed]
-
-
 def unregister() -> None:
     """Forget the reports."""
-    _reports.clear()
+    last_solves.clear()
 
 
 CLASSES = (DQC_OT_solve_folds, DQC_OT_solve_folds_again, DQC_OT_remove_solved)

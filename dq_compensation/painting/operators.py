@@ -14,7 +14,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.selected_characters import target_meshes
 from ..scene.settings.object_settings import PAINTED_KINDS, PaintedKind, is_enabled, settings_of
 from ..session.memory import memory_of
-from ..ui_shared.reporting import OperatorResult, Outcome, Refusing, reports_errors
+from ..ui_shared.reporting import OperatorResult, Outcome, Refusing
 from ..wording import listed
 from .compensation_weights import (
     PAINTED_GROUPS,
@@ -64,8 +64,7 @@ class _WeightsOperator(Refusing):
         ]
         return refusals[0] if all(refusals) else None
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         return self.work(context, cast("Object", painting_target(context)), self.group)
 
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
@@ -164,7 +163,7 @@ class DQC_OT_paint_done(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         return None if context.mode == "PAINT_WEIGHT" else "Nothing is painted in Weight Paint"
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         objects = context.view_layer.objects
         mesh = cast("Object", objects.active)
         came_from = memory_of(mesh, _CameFrom)

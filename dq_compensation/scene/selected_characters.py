@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import bpy
@@ -81,6 +81,19 @@ def _names(pair: _Pair) -> tuple[str, str]:
 
 NOTHING_SELECTED = "Select a character's mesh, its armature or the Empty above them"
 """Why an operator cannot be pressed where the selection leads to no mesh."""
+
+
+def refused_by_all(
+    objects: Iterable[bpy.types.Object], refusal: Callable[[bpy.types.Object], str | None]
+) -> str | None:
+    """Why something can be done with none of the selected objects; None where it can with one."""
+    reasons: dict[str, None] = {}
+    for obj in objects:
+        reason = refusal(obj)
+        if reason is None:
+            return None
+        reasons[f"{reason.rstrip('.')}."] = None
+    return " ".join(list(reasons)[:3]) or NOTHING_SELECTED
 
 
 def nothing_selected(context: bpy.types.Context) -> str:

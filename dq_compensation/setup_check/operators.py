@@ -12,10 +12,10 @@ from bpy.types import Context, Event, Operator, OperatorProperties
 
 from ..errors import UserError
 from ..scene.blender.rigging import object_named, telling_name
-from ..scene.selected_characters import NOTHING_SELECTED, target_meshes
+from ..scene.selected_characters import NOTHING_SELECTED, refused_by_all, target_meshes
 from ..scene.stack import find_rig
 from ..session.status import tag_redraw
-from ..ui_shared.reporting import OperatorResult, Refusing
+from ..ui_shared.reporting import Acting, OperatorResult, Outcome, Refusing
 from ..ui_shared.sentences import DIALOG_WIDTH, draw_in_dialog
 from ..wording import listed
 from . import fixing
@@ -37,7 +37,8 @@ _NO_LONGER_THERE = "This problem is no longer there"
 
 
 class DQC_OT_check(Refusing, Operator):
-    """Find what spoils the deformation of the selected characters, without changing anything"""
+    """Find what spoils the deformation of characters. Those that are selected are checked, and \
+nothing changes"""
 
     bl_idname = "dqc.check"
     bl_label = "Check"
@@ -47,7 +48,7 @@ class DQC_OT_check(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         return None if target_meshes(context) else NOTHING_SELECTED
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> Outcome:
         messages = []
         depsgraph = context.evaluated_depsgraph_get()
         subjects: dict[int, Subject] = {}
@@ -55,9 +56,7 @@ class DQC_OT_check(Refusing, Operator):
             issues = {obj: run(obj, depsgraph, subjects).issues for obj in meshes}
             found = {obj: judged(obj, each) for obj, each in issues.items()}
             messages.append(f"{name_of_character(meshes)}: {counted_issues(said_once(found))}")
-        tag_redraw()
-        self.report({"INFO"}, "; ".join(messages))
-        return {"FINISHED"}
+        return "; ".join(messages)
 
 
 class _OfIssue:
@@ -168,10 +167,7 @@ problem with a question keeps its own button"""
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        reasons = [fixing.fixing_refusal(obj) for obj in target_meshes(context)]
-        if not all(reasons):
-            return None
-        return reasons[0] if reasons else NOTHING_SELECTED
+        return refused_by_all(target_meshes(context), fixing.fixing_refusal)
 
     def execute(self, context: Context) -> OperatorResult:
         targets = target_meshes(context)
@@ -236,7 +232,7 @@ class DQC_OT_select_issue(_OfIssue, Operator):
         return {"FINISHED"}
 
 
-class DQC_OT_ignore_issue(_OfIssue, Operator):
+class DQC_OT_ignore_issue(_OfIssue, Acting, Operator):
     """Leave this problem as it is: the list has it at its end, until there is more of it"""
 
     bl_idname = "dqc.ignore_issue"
@@ -251,19 +247,15 @@ class DQC_OT_ignore_issue(_OfIssue, Operator):
     def description(cls, context: Context, properties: Any) -> str:
         return "" if properties.ignored else "List this problem with the others again"
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         objects = (object_named(n) for n in (self.object_name, *self.others.splitlines()))
         found = [
             (obj, issue)
             for obj in filter(None, objects)
             if (last := known(obj)) and (issue := last.issue(self.check, self.key))
         ]
-        try:
-            for obj, issue in found:
-                ignore(obj, issue, ignored=self.ignored)
-        except UserError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        for obj, issue in found:
+            ignore(obj, issue, ignored=self.ignored)
         tag_redraw()
         return {"FINISHED"} if found else {"CANCELLED"}
 

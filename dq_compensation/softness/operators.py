@@ -8,7 +8,6 @@ drags at that moment goes back to where it was pressed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, cast
 
 import bpy
@@ -23,25 +22,29 @@ from ..lifecycle.following_softness import (
     waiting_objects,
 )
 from ..scene.blender.mesh import mesh_of
-from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
-from ..scene.settings.object_settings import settings_of
+from ..scene.selected_characters import (
+    NOTHING_SELECTED,
+    meshes_of_characters,
+    refused_by_all,
+)
 from ..session.changes import LOADED
 from ..session.delayed_calls import DelayedCall
-from ..session.status import status_of, tag_redraw
+from ..session.status import tag_redraw
 from ..steps import run_through
 from ..ui_shared.option_properties import options_from, with_option_properties
 from ..ui_shared.reporting import (
+    Acting,
     OperatorResult,
+    Outcome,
     Refusing,
     RunsInSteps,
     Steps,
     Work,
     is_running,
-    reports_errors,
 )
 from ..wording import listed
+from .options import SofteningOptions
 from .softening import (
-    SofteningOptions,
     restore_weights,
     restoring_refusal,
     soften_weights,
@@ -66,8 +69,8 @@ def _softened_meshes(context: Context) -> list[Object]:
 
 @with_option_properties(SofteningOptions)
 class DQC_OT_soften_weights(Refusing, RunsInSteps):
-    """Spread the weights of the selected characters over more of their limbs, so that joints fold \
-and twist softly: once, not in each frame. Put Weights Back gives the painted ones back"""
+    """Spread weights over more of the limbs, for softer folds and twists. It is done once, not in \
+each frame. Put Weights Back gives the painted ones back"""
 
     bl_idname = "dqc.soften_weights"
     bl_label = "Soften Weights"
@@ -89,39 +92,25 @@ and twist softly: once, not in each frame. Put Weights Back gives the painted on
         column.prop(self, "influences")
         column.prop_search(self, "body", context.scene, "objects")
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        options = options_from(self, SofteningOptions)
-        return self.run(context, self._softened(_softened_meshes(context), options))
-
-    @staticmethod
-    def _softened(objects: list[Object], options: SofteningOptions) -> Steps:
-        reports = yield from soften_weights(objects, options)
-        tag_redraw()
-        return [report.sentence() for report in reports]
+    def steps(self, context: Context) -> Steps:
+        return soften_weights(_softened_meshes(context), options_from(self, SofteningOptions))
 
 
 class DQC_OT_restore_weights(Refusing, Operator):
-    """Give the selected characters the weights back that they had before Soften Weights"""
+    """Give characters the weights back that they had before Soften Weights"""
 
     bl_idname = "dqc.restore_weights"
     bl_label = "Put Weights Back"
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        objects = _softened_meshes(context)
-        reasons = [restoring_refusal(obj) for obj in objects]
-        return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None
+        return refused_by_all(_softened_meshes(context), restoring_refusal)
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> Outcome:
         objects = [obj for obj in _softened_meshes(context) if restoring_refusal(obj) is None]
         for obj in objects:
             restore_weights(obj)
-        tag_redraw()
-        names = listed([obj.name for obj in objects])
-        self.report({"INFO"}, f"{names}: the painted weights are back.")
-        return {"FINISHED"}
+        return f"{listed([obj.name for obj in objects])}: the painted weights are back."
 
 
 # Seconds between two looks while something else runs.
@@ -166,7 +155,7 @@ def _end() -> None:
         work.end()
 
 
-class DQC_OT_update_softness(Operator):
+class DQC_OT_update_softness(Acting, Operator):
     """Compute outdated soft weights again, and test those that are not tested"""
 
     bl_idname = "dqc.update_softness"
@@ -177,8 +166,7 @@ class DQC_OT_update_softness(Operator):
         _delayed.request()
         return {"FINISHED"}
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         resume()
         run_through(_softened())
         tag_redraw()
@@ -220,30 +208,6 @@ def unregister() -> None:
     if configuration is not None:
         items = configuration.keymaps["Window"].keymap_items
         items.remove(items.find_from_operator(DQC_OT_stop_softness.bl_idname))
-
-
-def draw_softness(layout: UILayout, owner: Object) -> None:
-    """Draw the slider of a character or a mesh, and the switch that shows the painted weights."""
-    row = layout.row(align=True)
-    row.prop(settings_of(owner), "softness", slider=True)
-    row.prop(settings_of(owner), "as_painted", text="", icon="WPAINT_HLT")
-
-
-NOT_TESTED = "Soft weights are not tested: they may stretch the skin at some joints."
-
-
-def softness_messages(meshes: Iterable[Object]) -> list[tuple[str, bool]]:
-    """What is wrong with the soft weights of enabled meshes.
-
-    True with it: *Update Softness* mends it.
-    """
-    known = [status_of(mesh).softness for mesh in meshes if settings_of(mesh).softness]
-    found = [(text, False) for text in dict.fromkeys(each.problem for each in known) if text]
-    if any(each.is_old for each in known):
-        found.append(("Soft weights are outdated.", True))
-    elif any(each.proof_stopped for each in known):
-        found.append((NOT_TESTED, True))
-    return found
 
 
 FOLLOWS = ((SOFTNESS_IS_OLD, _delayed.request), (LOADED, _end))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import KW_ONLY, astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import bpy
@@ -65,7 +65,6 @@ from ..scene.kept_weights import restore_weights as restore_kept
 from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.addon_preferences import soft_weights_are_proved
 from ..scene.settings.bone_texts import kinds_by_index, strengths_by_index
-from ..scene.settings.declaration import frozen_values, props
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.stack import find_rig
 from ..scene.vertex_groups import write_rows, writing_refusal
@@ -74,6 +73,7 @@ from ..session.memory import memories
 from ..steps import Progress, run_through, with_progress
 from ..wording import counted, listed
 from .joined_skin import JoinedSkin, Proof, Skin, Softened, softened_together
+from .options import SofteningOptions
 
 _REFUSAL_BAKED = (
     "{obj} follows helper bones of a bake, whose weights fit as they are. Soften the weights "
@@ -81,35 +81,6 @@ _REFUSAL_BAKED = (
 )
 
 Steps = Generator[Progress, None, "list[SofteningReport]"]
-
-
-@frozen_values
-class SofteningOptions:
-    """The options of softened weights."""
-
-    _: KW_ONLY
-    amount: float = props.FloatProperty(
-        description="Over how much of the limb's radius weights are spread: 0.5 takes most folds "
-        "and rings away, more is softer",
-        default=0.5,
-        min=0.01,
-        max=2.0,
-        soft_max=1.0,
-    )
-    influences: int = props.IntProperty(
-        description="The most bones that a softened vertex follows. Blender needs no limit; most "
-        "engines allow 4 or 8",
-        default=8,
-        min=1,
-        max=64,
-        soft_max=8,
-        noun="number of influences",
-    )
-    body: str = props.StringProperty(
-        description="The body below clothes: where they lie on it, their weights change as those "
-        "of its surface do, so that it does not come through. Empty: what lies on what is found",
-        default="",
-    )
 
 
 @dataclass(frozen=True)

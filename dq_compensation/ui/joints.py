@@ -10,6 +10,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 from bpy.types import Bone, Context, Event, Menu, Object, Operator, UILayout
 
 from ..analysis.soft_proof import LessSoft
+from ..errors import UserError
 from ..examples.operators import active_character
 from ..lifecycle import enabling
 from ..lifecycle.character_settings import meshes_with_settings
@@ -40,7 +41,7 @@ from ..scene.settings.object_settings import (
 from ..scene.stack import find_rig
 from ..session.changes import writing_settings
 from ..session.status import status_of
-from ..ui_shared.reporting import OperatorResult, Refusing
+from ..ui_shared.reporting import OperatorResult, Outcome, Refusing
 from ..ui_shared.sentences import draw_in_one_line, draw_sentence
 from ..ui_shared.sidebar import RowsOfItems, SubPanel
 from ..wording import counted
@@ -83,7 +84,7 @@ class _SwitchOfJoint(_OfJoint):
     setting: ClassVar[LeftOut]
     noun: ClassVar[str]
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> Outcome:
         owners, first = _joint_owners(context), _shown(context)
         shown = first if first is not None and is_enabled(first) else owners[0]
         leave_out = self.bone not in Settings.of(shown).bones_left_out(self.setting)
@@ -93,8 +94,7 @@ class _SwitchOfJoint(_OfJoint):
             text = text_of_names([*kept, *self.bones] if leave_out else kept)
             setattr(settings_of(obj), self.setting, text)
         text = f"{self.noun} {'off' if leave_out else 'on'}: {', '.join(self.bones)}"
-        self.report({"INFO"}, f"{text}, {counted(len(owners), 'object')}")
-        return {"FINISHED"}
+        return f"{text}, {counted(len(owners), 'object')}"
 
 
 class DQC_OT_switch_twist(_SwitchOfJoint):
@@ -126,15 +126,13 @@ all of it, with 0 the skin moves there as with Preserve Volume"""
         name="Strength", description="How much of it acts", default=0.5, **FACTOR
     )
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> Outcome:
         if not self.bone:
-            self.report({"ERROR"}, "Name the bone at whose head the joint is.")
-            return {"CANCELLED"}
+            raise UserError("Name the bone at whose head the joint is.")
         owners = _joint_owners(context)
         _choose_strength(owners, self.bones, self.strength)
         text = f"Strength {self.strength:.2f}: {', '.join(self.bones)}"
-        self.report({"INFO"}, f"{text}, {counted(len(owners), 'object')}")
-        return {"FINISHED"}
+        return f"{text}, {counted(len(owners), 'object')}"
 
 
 class DQC_OT_joint_softness(_OfJoint):
@@ -158,16 +156,14 @@ painted"""
             return cls.__doc__ or ""
         return "Take back what was chosen for this joint. Hold Shift for both sides"
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> Outcome:
         if not self.bone:
-            self.report({"ERROR"}, "Name the bone at whose head the joint is.")
-            return {"CANCELLED"}
+            raise UserError("Name the bone at whose head the joint is.")
         owners = _joint_owners(context)
         _choose_softness(owners, self.bones, None if self.automatic else self.softness)
         value = "automatic" if self.automatic else f"{self.softness:.2f}"
         text = f"Softness {value}: {', '.join(self.bones)}"
-        self.report({"INFO"}, f"{text}, {counted(len(owners), 'object')}")
-        return {"FINISHED"}
+        return f"{text}, {counted(len(owners), 'object')}"
 
 
 def _choose_softness(
@@ -270,7 +266,7 @@ class DQC_OT_take_bone_for(_OfJoint):
         said = next(text for kind, _, text in _KINDS if kind == properties.kind)
         return f"{said}. Hold Shift for both sides"
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> Outcome:
         kind = None if self.kind == "AUTO" else self.kind
         done, reasons = list[Object](), dict[str, None]()
         for obj in _joint_owners(context):
@@ -285,12 +281,10 @@ class DQC_OT_take_bone_for(_OfJoint):
                 settings_of(obj).bone_kinds = changed_kinds(settings_of(obj).bone_kinds, chosen)
                 done.append(obj)
         if not done:
-            self.report({"ERROR"}, " ".join(reasons))
-            return {"CANCELLED"}
+            raise UserError(" ".join(reasons))
         label = next(label for kind, label, _ in _KINDS if kind == self.kind)
         text = f"{label}: {', '.join(self.bones)}, {counted(len(done), 'object')}"
-        self.report({"WARNING" if reasons else "INFO"}, ". ".join((text, *reasons)))
-        return {"FINISHED"}
+        return ". ".join((text, *reasons)), not reasons
 
 
 class DQC_MT_bone_kind(Menu):

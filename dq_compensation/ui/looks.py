@@ -18,6 +18,7 @@ from ..lifecycle.character_settings import meshes_with_settings
 from ..scene.selected_characters import (
     NOTHING_SELECTED,
     SelectedCharacter,
+    refused_by_all,
     selected_characters,
 )
 from ..scene.settings.object_settings import (
@@ -27,7 +28,7 @@ from ..scene.settings.object_settings import (
     settings_of,
 )
 from ..session.changes import writing_settings
-from ..ui_shared.reporting import OperatorResult, Refusing, reports_errors
+from ..ui_shared.reporting import OperatorResult, Outcome, Refusing
 from ..wording import listed
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ def _changeable(characters: list[SelectedCharacter]) -> list[Object]:
 
 def _owners_refusal(characters: list[SelectedCharacter]) -> str | None:
     """Why the settings of none of these characters can be changed, or None."""
-    reasons = [enabling.linked_refusal(obj) for each in characters for obj in each.owners]
-    return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None
+    owners = [obj for each in characters for obj in each.owners]
+    return refused_by_all(owners, enabling.linked_refusal)
 
 
 class DQC_OT_settings_copy(Refusing, Operator):
@@ -84,7 +85,7 @@ enables nothing"""
             return "Select other characters, and then the one whose settings they get"
         return _owners_refusal(others)
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> Outcome:
         source, others = _source_and_others(context)
         assert source is not None
         given = source.shown(context.active_object)
@@ -98,8 +99,7 @@ enables nothing"""
         owners = [obj for each in others for obj in each.owners]
         missing += [reason for obj in owners if (reason := enabling.linked_refusal(obj))]
         text = f"{listed([each.name for each in done])} got the settings of {source.name}."
-        self.report({"WARNING" if missing else "INFO"}, " ".join((text, *missing)))
-        return {"FINISHED"}
+        return " ".join((text, *missing)), not missing
 
 
 def copy_settings(source: Object, target: Object) -> None:
@@ -249,8 +249,7 @@ all selected characters"""
         self.active_only = not event.alt
         return self.execute(context)
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         if not Path(self.filepath).is_file():
             raise UserError(
                 f"There is no look {Path(self.filepath).stem}. Choose one in the panel."
@@ -280,7 +279,7 @@ class DQC_MT_presets(Menu):
             button.filepath = look.path
 
 
-class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
+class DQC_OT_preset_add(AddPresetBase, Refusing, Operator):
     """Keep the method and its settings as a look, without vertex groups and bones; or remove one"""
 
     bl_idname = "dqc.preset_add"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, cast
 
 import bpy
@@ -26,6 +27,7 @@ from ..scene.selected_characters import (
     NOTHING_SELECTED,
     enabled_of_characters,
     meshes_of_characters,
+    refused_by_all,
     selected_characters,
 )
 from ..scene.settings.object_settings import (
@@ -43,7 +45,6 @@ from ..ui_shared.reporting import (
     Refusing,
     RunsInSteps,
     draw_words,
-    reports_errors,
 )
 from ..wording import listed
 from .looks import DQC_OT_settings_copy, has_solved_shapes
@@ -61,7 +62,7 @@ def _not_enabled(context: Context) -> list[Object]:
     return [obj for obj in meshes_of_characters(context) if not is_enabled(obj)]
 
 
-def _join(sentences: list[str]) -> str:
+def _join(sentences: Sequence[str]) -> str:
     return " ".join(text if text.endswith(".") else f"{text}." for text in sentences)
 
 
@@ -70,8 +71,8 @@ def _names(objects: list[Object]) -> str:
 
 
 class DQC_OT_enable(Refusing, RunsInSteps):
-    """Deform the selected characters with DQ Compensation. Their Armature modifiers stay in the \
-stack, and Disable restores every setting"""
+    """Deform characters with DQ Compensation. Armature modifiers stay in the stack, and Disable \
+restores every setting"""
 
     # Where a button is pressed, soft weights are made in the step of undo that enables.
     _enabled: frozenset[int] = frozenset()
@@ -81,12 +82,10 @@ stack, and Disable restores every setting"""
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        reasons: list[str] = []
-        for obj in meshes_of_characters(context):
-            if not (reason := enabling.linked_refusal(obj) or enabling.refusal(obj)):
-                return None
-            reasons.append(reason)
-        return _join(reasons[:3]) or NOTHING_SELECTED
+        def of_one(obj: Object) -> str | None:
+            return enabling.linked_refusal(obj) or enabling.refusal(obj)
+
+        return refused_by_all(meshes_of_characters(context), of_one)
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         uids = frozenset(obj.session_uid for obj in _not_enabled(context))
@@ -102,9 +101,9 @@ stack, and Disable restores every setting"""
             return result
         return self.run(context, enabling.soften_enabled(self._enabled))
 
-    def _report(self, sentences: list[str]) -> None:
-        if sentences:
-            self.report({"WARNING"}, _join(sentences))
+    def _report(self, reports: Sequence[Any]) -> None:
+        if reports:
+            self.report({"WARNING"}, _join(reports))
 
     def _end(self, context: Context) -> None:
         super()._end(context)
@@ -118,7 +117,7 @@ stack, and Disable restores every setting"""
         self.report({"WARNING"}, f"Stopped: {now}")
         return {"FINISHED"}
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         wanted = _not_enabled(context)
         local = [obj for obj in wanted if obj.library is None]
         done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
@@ -139,8 +138,7 @@ stack, and Disable restores every setting"""
 
 
 class DQC_OT_disable(Refusing, Operator):
-    """Deform the selected characters by their Armature modifiers again, with every setting \
-as it was before"""
+    """Deform characters by their Armature modifiers again, with every setting as it was before"""
 
     bl_idname = "dqc.disable"
     bl_label = "Disable"
@@ -153,7 +151,7 @@ as it was before"""
         reasons = [enabling.linked_refusal(obj) for obj in targets if is_enabled(obj)]
         return reasons[0] if reasons and all(reasons) else None
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult | Outcome:
         enabled = [
             obj
             for obj in meshes_of_characters(context)
@@ -163,10 +161,8 @@ as it was before"""
             self.report({"INFO"}, "Disabled already")
             return {"CANCELLED"}
         if staying_off := enabling.disable(*enabled):
-            self.report({"WARNING"}, _join(staying_off))
-        else:
-            self.report({"INFO"}, f"The Armature modifier deforms {_names(enabled)} again")
-        return {"FINISHED"}
+            return _join(staying_off), False
+        return f"The Armature modifier deforms {_names(enabled)} again"
 
 
 class DQC_OT_disable_all(Refusing, Operator):
@@ -181,8 +177,7 @@ before you uninstall DQ Compensation"""
         is_one = any(obj.library is None for obj in enabling.with_our_modifier())
         return None if is_one else "No character of this file is enabled"
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult | Outcome:
+    def act(self, context: Context) -> OperatorResult | Outcome:
         disabled, staying, staying_off = enabling.disable_all()
         sentences = [f"The Armature modifier deforms {_names(disabled)} again"]
         if staying:
@@ -203,7 +198,7 @@ class DQC_OT_refresh(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         return None if enabled_of_characters(context) else NOTHING_ENABLED
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         summaries: list[str] = []
         failed: list[str] = []
         for obj in enabled_of_characters(context):
@@ -236,8 +231,7 @@ class DQC_OT_switch_mesh(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         return None if selected_characters(context) else NOTHING_SELECTED
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         found = [obj for obj in meshes_of_characters(context) if telling_name(obj) == self.mesh]
         if not found:
             raise UserError(f"No selected character has a mesh {self.mesh}.")
@@ -279,7 +273,7 @@ character change"""
         has_own = armature_with_settings(mesh) is None
         return f"{mesh.name} has settings of its own" if has_own else None
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         assert context.active_object is not None
         use_own_settings(context.active_object)
         return {"FINISHED"}
@@ -301,7 +295,7 @@ class DQC_OT_character_settings(_OfActiveMesh, Operator):
         moving = listed(sorted(settings[name].name for name in moving_settings(mesh)))
         return f"{mesh.name} has keys or drivers of {moving}. Remove them" if moving else None
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         mesh = context.active_object
         armature = find_rig(mesh) if mesh is not None else None
         assert mesh is not None
@@ -356,9 +350,9 @@ class DQC_OT_toggle(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         return _toggled(context).refusal(context)
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult | Outcome:
         # Not by `bpy.ops`: there a refusal is an error of Python, which users see as a traceback.
-        return _toggled(context).execute(cast("Any", self), context)
+        return _toggled(context).act(cast("Any", self), context)
 
 
 def _toggled(context: Context) -> type[DQC_OT_enable | DQC_OT_disable]:

@@ -20,7 +20,8 @@ from ..scene.blender.rigging import REFUSAL_NO_MESH, telling_name
 from ..scene.selected_characters import SelectedCharacter, nothing_selected, selected_characters
 from ..scene.settings.object_settings import Settings, is_enabled, settings_of, written_settings
 from ..setup_check.panel import draw_setup_check
-from ..softness.operators import DQC_OT_update_softness, draw_softness, softness_messages
+from ..softness.operators import DQC_OT_update_softness
+from ..softness.panel import draw_softness, softness_messages
 from ..ui_shared.reporting import OperatorResult, Refusing, draw_running, last_report
 from ..ui_shared.sentences import (
     DIALOG_WIDTH,

@@ -7,7 +7,7 @@ from typing import Any
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy.types import AddonPreferences, Context, Operator, UILayout
 
-from ..pipeline.crowds.crowd_settings import CROWD_PREFERENCES
+from ..pipeline.crowds.settings import CROWD_PREFERENCES
 from ..scene.settings.addon_preferences import (
     ADDON_ID,
     FOR_NEW_CHARACTERS,

@@ -17,6 +17,7 @@ from ..errors import BindingError, UserError
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, REFUSAL_NOT_A_MESH
 from ..scene.selected_characters import deformed_meshes
+from ..steps import OnProgress
 from ..wording import bounded
 
 Objects = bpy.types.Object | Iterable[bpy.types.Object]
@@ -24,9 +25,6 @@ Objects = bpy.types.Object | Iterable[bpy.types.Object]
 
 AnyPath = str | os.PathLike[str]
 """A path; ``//`` is the folder of the blend file."""
-
-OnProgress = Callable[[float, str], None]
-"""Gets how much is done, 0 to 1, and what is being done, as in the status line."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, TypeVar, cast
 
 from ..errors import UserError
 from ..scene.settings.declaration import Declared, declared_in
+from ..steps import TakesLong
 from .arguments import Arguments, Result, require_choice, require_number, require_type, several
 
 _Object = TypeVar("_Object")
@@ -26,13 +27,16 @@ def with_option_arguments(
     """Decorate a function of an object and of options: scripts call it with each by its name.
 
     Args:
-        task: the dataclass. In the docstring, its options stand where ``{options}`` is.
+        task: the dataclass, which is `options` of the function then. In the docstring, its options
+            stand where ``{options}`` is.
     """
 
     def decorate(function: Callable[[_Object, _Options], Result]) -> Any:
         own = signature(function)
         first = next(iter(own.parameters.values()))
         fields = signature(task).parameters.values()
+        # Of those that are given by their names, it is the last one.
+        fields = sorted(fields, key=lambda each: each.name == "progress")
         called = own.replace(parameters=[first, *fields])
 
         @wraps(function)
@@ -44,9 +48,13 @@ def with_option_arguments(
             subject = found.pop(first.name)
             return function(subject, require_options(cast("Any", task)(**found)))
 
-        cast("Any", with_arguments).__signature__ = called
-        texts = "\n".join(map(_described, declared_in(cast("type", task)).values()))
-        with_arguments.__doc__ = cleandoc(function.__doc__ or "").replace("    {options}", texts)
+        shown = cast("Any", with_arguments)
+        shown.__signature__, shown.options = called, task
+        texts = [*map(_described, declared_in(cast("type", task)).values())]
+        if issubclass(cast("type", task), TakesLong):
+            texts.append("    progress: called after each step.")
+        described = cleandoc(function.__doc__ or "").replace("    {options}", "\n".join(texts))
+        with_arguments.__doc__ = described
         return with_arguments
 
     return decorate

@@ -7,7 +7,7 @@ operators that finish, and no others.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -34,7 +34,56 @@ Outcome = str | tuple[str, bool]
 """What an operator has done, in a sentence; False with it: something was left out."""
 
 
-class Refusing:
+def reports_errors(
+    execute: Callable[..., OperatorResult | Outcome],
+) -> Callable[..., OperatorResult]:
+    """Decorate an operator's ``execute`` or ``invoke``: report its outcome, or a `UserError`.
+
+    After an error it is cancelled.
+    """
+
+    @wraps(execute)
+    def reported(self: Any, context: Context, *event: Event) -> OperatorResult:
+        try:
+            with operation():
+                outcome = execute(self, context, *event)
+        except UserError as error:
+            keep_values(self)
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        if isinstance(outcome, set):
+            return outcome
+        summary, is_complete = (outcome, True) if isinstance(outcome, str) else outcome
+        tag_redraw()
+        report_all(self, "INFO" if is_complete else "WARNING", summary)
+        return {"FINISHED"}
+
+    # Blender counts the arguments.
+    @wraps(execute)
+    def reported_event(self: Any, context: Context, event: Event) -> OperatorResult:
+        return reported(self, context, event)
+
+    return reported if execute.__code__.co_argcount == 2 else reported_event
+
+
+class Acting:
+    """An operator that reports what it has done, or a `UserError`."""
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult | Outcome:
+        return self.act(context)
+
+    def act(self, context: Context) -> OperatorResult | Outcome:
+        """Do it; returns what was done.
+
+        Raises:
+            UserError: it cannot be done; nothing has changed then.
+        """
+        label = cast("Operator", self).bl_label
+        raise UserError(f"{label} needs a window. Press its button there.")
+
+
+class Refusing(Acting):
     """An operator that cannot be pressed while it has a `refusal`; its tooltip shows the reason.
 
     It changes the file, unless its options say otherwise.
@@ -54,30 +103,6 @@ class Refusing:
     def refusal(cls, context: Context) -> str | None:
         """Why the operator cannot be pressed now, or None; cheap."""
         raise NotImplementedError
-
-
-def reports_errors(
-    execute: Callable[[Any, Context], OperatorResult | Outcome],
-) -> Callable[..., OperatorResult]:
-    """Decorate an operator's ``execute``: report its outcome, or a `UserError`, and cancel then."""
-
-    @wraps(execute)
-    def execute_and_report(self: Any, context: Context) -> OperatorResult:
-        try:
-            with operation():
-                outcome = execute(self, context)
-        except UserError as error:
-            keep_values(self)
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        if isinstance(outcome, set):
-            return outcome
-        summary, is_complete = (outcome, True) if isinstance(outcome, str) else outcome
-        tag_redraw()
-        report_all(self, "INFO" if is_complete else "WARNING", summary)
-        return {"FINISHED"}
-
-    return execute_and_report
 
 
 # The last report of several sentences: the status bar has room for one. It is old news once objects
@@ -120,7 +145,7 @@ def _enabled_now() -> frozenset[int]:
 _kept_values: dict[tuple[str, bool], dict[str, Any]] = {}
 
 
-class Asks(Operator):
+class Asks(Acting, Operator):
     """The base of operators with a dialog, which shows the same values again after an error."""
 
     _interactive = False
@@ -160,7 +185,8 @@ _LEAST_SHARE = 0.02
 # What turns, moves and zooms views.
 _VIEW_EVENTS = ("MIDDLEMOUSE", "WHEEL", "TRACKPAD", "NDOF_MOTION")
 
-Steps = Generator[Progress, None, list[str]]
+Steps = Generator[Progress, None, Sequence[Any]]
+"""What takes long. It returns sentences, or reports that have a `sentence` each."""
 
 # What has begun and not ended. The last one goes on, and is shown.
 _works: list[Work] = []
@@ -180,8 +206,8 @@ class Work:
         """Whether nothing that has begun later still runs."""
         return _works[-1] is self
 
-    def advance(self) -> list[str] | None:
-        """Work for a short time; returns the sentences to report after the last step."""
+    def advance(self) -> Sequence[Any] | None:
+        """Work for a short time; returns what to report after the last step."""
         start = time.monotonic()
         drawn = start - self._worked_until
         until = start + min(max(drawn, _SHORTEST_SLICE), _LONGEST_SLICE)
@@ -236,7 +262,7 @@ def draw_running(layout: UILayout) -> bool:
 
 
 class RunsInSteps(Asks):
-    """The base of long operators: they run steps and report the sentences of the steps.
+    """The base of long operators: they run their `steps` and report what these return.
 
     Nothing else may change the file meanwhile.
 
@@ -247,6 +273,17 @@ class RunsInSteps(Asks):
     stopped = ""
     _work: Work | None = None
     _timer: Timer | None = None
+
+    def steps(self, context: Context) -> Steps:
+        """What the operator does, with the options that are chosen in it.
+
+        Raises:
+            UserError: it cannot be done; nothing has changed then.
+        """
+        raise NotImplementedError
+
+    def act(self, context: Context) -> OperatorResult:
+        return self.run(context, self.steps(context))
 
     def run(self, context: Context, steps: Steps) -> OperatorResult:
         """Run to the end from a script, else modally."""
@@ -286,7 +323,9 @@ class RunsInSteps(Asks):
         self._report(ended)
         return {"FINISHED"}
 
-    def _report(self, sentences: list[str]) -> None:
+    def _report(self, reports: Sequence[Any]) -> None:
+        tag_redraw()
+        sentences = [each if isinstance(each, str) else each.sentence() for each in reports]
         if sentences:
             report_all(self, "INFO", " ".join(sentences))
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 from ..errors import UserError
-from ..steps import Progress
-from .arguments import OnProgress, Result
+from ..steps import OnProgress, Progress
+from .arguments import Result
 
 NOTHING_CHANGED = "Stopped. Nothing has changed."
 

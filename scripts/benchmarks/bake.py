@@ -20,7 +20,7 @@ import dq_compensation
 from benchmarks.targets import record
 from dq_compensation.api import disable, enable
 from dq_compensation.bake.bake_source import PoseOffsets, Source
-from dq_compensation.bake.key_options import RangeOptions
+from dq_compensation.bake.options import RangeOptions
 from dq_compensation.bake.range_bake import RangeBake
 from dq_compensation.scene.blender.scenes import frames_of_range
 from human.model import build_human

@@ -22,7 +22,7 @@ import dq_compensation
 from benchmarks.targets import record
 from dq_compensation.api import disable, enable
 from dq_compensation.pipeline.bones.bones_baking import bake_bones
-from dq_compensation.pipeline.bones.bones_options import BonesOptions, PoseSource
+from dq_compensation.pipeline.bones.options import BonesOptions, PoseSource
 from human.model import build_human
 from human.poses import apply_pose, random_pose
 

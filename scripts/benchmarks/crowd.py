@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.targets import record
 from dq_compensation.pipeline.crowds import known_crowds
 from dq_compensation.pipeline.crowds.crowd_display import Crowds
-from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
+from dq_compensation.pipeline.crowds.settings import crowd_of
 from dq_compensation.pipeline.takes.stored_takes import store_take
 from dq_compensation.pipeline.takes.takes import Take
 from dq_compensation.scene.binding.binding import Binding

@@ -20,8 +20,8 @@ from mathutils import Matrix, Vector
 
 import dq_compensation
 from demos.crowd_look import dress, light_and_ground, place_camera
-from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
 from dq_compensation.pipeline.crowds.known_crowds import baked_crowd
+from dq_compensation.pipeline.crowds.settings import crowd_of
 from environments import PROJECT
 from human.gait import key_idle, key_walk
 from human.model import build_human

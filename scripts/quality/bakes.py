@@ -29,7 +29,6 @@ from dq_compensation.core.dual_quaternion import (
 )
 from dq_compensation.pipeline.bones.bones_check import distances
 from dq_compensation.pipeline.bones.bones_fitting import Fitted, fit_bones, pairs_to_help
-from dq_compensation.pipeline.bones.bones_options import BonesOptions
 from dq_compensation.pipeline.bones.helper_bones import HelperSkinning
 from dq_compensation.pipeline.bones.helper_fitting import (
     Fitting,
@@ -37,6 +36,7 @@ from dq_compensation.pipeline.bones.helper_fitting import (
     fit_weights,
     moving_matrices,
 )
+from dq_compensation.pipeline.bones.options import BonesOptions
 from dq_compensation.steps import run_through
 from human.model import RIGS, HumanArrays, Rig, build_from, build_human
 from human.poses import Rotations, random_pose

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.pose import Pose
 from dq_compensation.pipeline.crowds.crowd_figures import figures_of_crowd, role_objects
-from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
 from dq_compensation.pipeline.crowds.crowds import Program, program_times
+from dq_compensation.pipeline.crowds.settings import crowd_of
 from dq_compensation.pipeline.takes.fitted_takes import fitted
 from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer, shape_key_values
 from dq_compensation.scene.settings.object_settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bpy
 
 from dq_compensation.pipeline.crowds.crowd_figures import CrowdState, figures_of_crowd
-from dq_compensation.pipeline.crowds.crowd_settings import DQCompensationCrowdRole, roles_of
+from dq_compensation.pipeline.crowds.settings import DQCompensationCrowdRole, roles_of
 
 
 def add_crowd(count: int = 10, seed: int = 4) -> bpy.types.Object:

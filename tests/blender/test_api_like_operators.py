@@ -12,7 +12,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.bake.bake_reports import last_report
-from dq_compensation.pipeline.takes.take_settings import takes_of
+from dq_compensation.pipeline.takes.settings import takes_of
 from tests.blender.bake_scenes import native
 from tests.blender.enabled_scenes import select
 from tests.blender.libraries import load_objects

@@ -13,8 +13,8 @@ from dq_compensation import api
 from dq_compensation.analysis.ranges_of_motion import limb_bend
 from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.pipeline.correctives.corrective_baking import bake_correctives
-from dq_compensation.pipeline.correctives.corrective_options import CorrectiveOptions
 from dq_compensation.pipeline.correctives.corrective_poses import with_mirrored
+from dq_compensation.pipeline.correctives.options import CorrectiveOptions
 from dq_compensation.scene.blender.armature import read_skeleton
 from human.model import Rig
 from human.poses import apply_pose, random_pose, rotation, twist_about_parent

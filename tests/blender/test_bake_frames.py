@@ -15,8 +15,8 @@ from dq_compensation.bake import bake_memory
 from dq_compensation.bake.bake_reports import RangeReport, last_report
 from dq_compensation.bake.deviations import only_armature_shown
 from dq_compensation.bake.key_names import frame_names, keys_of_pattern
-from dq_compensation.bake.key_options import RangeOptions
-from dq_compensation.bake.panel import selected_characters
+from dq_compensation.bake.operators import selected_characters
+from dq_compensation.bake.options import RangeOptions
 from dq_compensation.bake.range_bake import bake_range, kept_frames
 from dq_compensation.errors import UserError
 from dq_compensation.scene.blender.scenes import frames_of_range

@@ -11,7 +11,7 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 
 from dq_compensation import api
-from dq_compensation.bake.key_options import PoseOptions
+from dq_compensation.bake.options import PoseOptions
 from dq_compensation.bake.pose_bake import bake_current_pose
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle.reconcile import State, compare_with_file

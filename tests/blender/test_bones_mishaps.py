@@ -10,8 +10,8 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.pipeline.bones.bones_baking import bake_bones
-from dq_compensation.pipeline.bones.bones_options import BonesOptions
 from dq_compensation.pipeline.bones.helper_rig import helper_names
+from dq_compensation.pipeline.bones.options import BonesOptions
 from tests.blender.bake_scenes import shows_armature_alone
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import link, linked_copy

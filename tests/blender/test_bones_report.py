@@ -13,7 +13,7 @@ from dq_compensation.bake.rig_source import RigSource
 from dq_compensation.pipeline.bones.bakes_removal import remove_bones_bake
 from dq_compensation.pipeline.bones.bones_baking import bake_bones
 from dq_compensation.pipeline.bones.bones_fitting import pairs_to_help
-from dq_compensation.pipeline.bones.bones_options import BonesOptions
+from dq_compensation.pipeline.bones.options import BonesOptions
 from dq_compensation.pipeline.correctives.random_poses import motion_range
 from tests.blender.bake_scenes import native
 from tests.blender.test_bones_bake import bake, rig

@@ -17,19 +17,19 @@ from dq_compensation import api
 from dq_compensation.pipeline.crowds import crowd_baking
 from dq_compensation.pipeline.crowds.baked_crowd import parts_of
 from dq_compensation.pipeline.crowds.crowd_baking import (
-    CrowdBakeOptions,
     bake_crowd,
     made_for,
     read_crowd,
 )
 from dq_compensation.pipeline.crowds.crowd_figures import figures_of_crowd
-from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
 from dq_compensation.pipeline.crowds.known_crowds import (
     CROWD_BAKE_PROPERTY,
     baked_crowd,
     crowds_of_layer,
     is_shown_baked,
 )
+from dq_compensation.pipeline.crowds.options import CrowdBakeOptions
+from dq_compensation.pipeline.crowds.settings import crowd_of
 from dq_compensation.scene.settings.object_settings import settings_of
 from tests.blender.baked_crowds import (
     add_crowd,

@@ -12,9 +12,9 @@ from bpy.types import Object
 
 from dq_compensation.lifecycle.following import check_all
 from dq_compensation.pipeline.crowds.crowd_figures import role_objects
-from dq_compensation.pipeline.crowds.crowd_settings import crowd_of, is_crowd
 from dq_compensation.pipeline.crowds.crowds import Figures
 from dq_compensation.pipeline.crowds.known_crowds import crowds_of_layer
+from dq_compensation.pipeline.crowds.settings import crowd_of, is_crowd
 from dq_compensation.session.status import status_of
 from tests.blender.crowd_scenes import add_crowd, problem_of, role_of, state_of
 from tests.blender.libraries import collected, load_collection

@@ -10,10 +10,10 @@ import pytest
 
 from dq_compensation.pipeline.crowds import crowd_figures
 from dq_compensation.pipeline.crowds.crowd_figures import _check, known_state
-from dq_compensation.pipeline.crowds.crowd_settings import crowd_limits, crowd_of
 from dq_compensation.pipeline.crowds.known_crowds import note_change
+from dq_compensation.pipeline.crowds.settings import crowd_limits, crowd_of
 from dq_compensation.pipeline.takes.caching import remove_take
-from dq_compensation.pipeline.takes.take_settings import takes_of
+from dq_compensation.pipeline.takes.settings import takes_of
 from dq_compensation.session.memory import memories
 from tests.blender.crowd_scenes import add_crowd, problem_of, role_of, state_of
 from tests.blender.scene_builders import add_armature, edit_mode, save_and_open

@@ -13,8 +13,8 @@ from dq_compensation.pipeline.crowds.crowd_figures import (
     meshes_inside,
     role_objects,
 )
-from dq_compensation.pipeline.crowds.crowd_settings import crowd_of, is_crowd
 from dq_compensation.pipeline.crowds.crowds import grid_places
+from dq_compensation.pipeline.crowds.settings import crowd_of, is_crowd
 from tests.blender.crowd_scenes import add_crowd, role_of, state_of
 from tests.blender.take_scenes import LENGTH, Pair, playing_limb
 from tests.counted_work import instructions_of

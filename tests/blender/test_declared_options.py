@@ -13,13 +13,13 @@ import bpy
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake.key_options import KeyOptions, MemoryOptions, PoseOptions, RangeOptions
-from dq_compensation.pipeline.bones.bones_options import BonesOptions
-from dq_compensation.pipeline.correctives.corrective_options import CorrectiveOptions
-from dq_compensation.pipeline.crowds.crowd_baking import CrowdBakeOptions
-from dq_compensation.pipeline.takes.caching import TakeOptions
+from dq_compensation.bake.options import KeyOptions, MemoryOptions, PoseOptions, RangeOptions
+from dq_compensation.pipeline.bones.options import BonesOptions
+from dq_compensation.pipeline.correctives.options import CorrectiveOptions
+from dq_compensation.pipeline.crowds.options import CrowdBakeOptions
+from dq_compensation.pipeline.takes.options import TakeOptions
 from dq_compensation.scene.settings.declaration import Declared, declared_in
-from dq_compensation.softness.softening import SofteningOptions
+from dq_compensation.softness.options import SofteningOptions
 from environments import PROJECT
 from tests.blender.command_runs import CommandLine
 

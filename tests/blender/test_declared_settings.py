@@ -13,11 +13,11 @@ import pytest
 from dq_compensation import api
 from dq_compensation.command_line.commands import COMMANDS
 from dq_compensation.command_line.options import setting_values
-from dq_compensation.pipeline.crowds.crowd_settings import (
+from dq_compensation.pipeline.crowds.settings import (
     DQCompensationCrowd,
     DQCompensationCrowdRole,
 )
-from dq_compensation.pipeline.takes.take_settings import DQCompensationPlayback
+from dq_compensation.pipeline.takes.settings import DQCompensationPlayback
 from dq_compensation.scene.settings.declaration import declared_in
 from dq_compensation.scene.settings.example_settings import DQCompensationExampleBone
 from dq_compensation.scene.settings.object_settings import (

@@ -22,7 +22,7 @@ from dq_compensation.pipeline.correctives.corrective_keys import (
     TakenOver,
     examples_from_correctives,
 )
-from dq_compensation.pipeline.correctives.corrective_options import CorrectiveOptions
+from dq_compensation.pipeline.correctives.options import CorrectiveOptions
 from dq_compensation.scene.binding.bind import bind
 from human.model import Rig
 from tests.blender.conftest import Human

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake import panel
 from dq_compensation.modifier.plain_view import hide_for_drawing, show_ours
+from dq_compensation.motion_test import operators
 from dq_compensation.session.status import compared
 from tests.blender.enabled_scenes import select
 from tests.blender.libraries import collected, load_collection, overridden
@@ -106,7 +106,7 @@ def test_the_character_is_hidden_meanwhile_and_put_back_before_it_is_saved() -> 
     assert obj.display_type == "TEXTURED"
 
 
-OPERATOR: Any = panel.DQC_OT_test_motion
+OPERATOR: Any = operators.DQC_OT_test_motion
 
 
 def pressed() -> Any:
@@ -136,13 +136,13 @@ def test_what_fails_leaves_the_character_shown(
     context, operator = context_of(obj), pressed()
     failure = MagicMock(side_effect=RuntimeError("No memory"))
     if failing in {"begin", "show"}:
-        monkeypatch.setattr(panel.posed_copy, failing, failure)
+        monkeypatch.setattr(operators.posed_copy, failing, failure)
     else:
         setattr(context.window_manager, failing, failure)
     with pytest.raises(RuntimeError):
         operator.invoke(context, MagicMock())
     assert (obj.display_type, compared) == ("TEXTURED", set())
-    assert panel.posed_copy.matrices is None
+    assert operators.posed_copy.matrices is None
 
 
 def test_it_runs_until_escape_and_a_failure_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def test_it_runs_until_escape_and_a_failure_ends_it(monkeypatch: pytest.MonkeyPa
     assert operator.modal(context, MagicMock(type="ESC", value="PRESS")) == {"FINISHED"}
     assert (obj.display_type, compared) == ("TEXTURED", set())
     operator.invoke(context, MagicMock())
-    monkeypatch.setattr(panel.posed_copy, "show", MagicMock(side_effect=RuntimeError))
+    monkeypatch.setattr(operators.posed_copy, "show", MagicMock(side_effect=RuntimeError))
     with pytest.raises(RuntimeError):
         operator.modal(context, tick)
     assert (obj.display_type, compared) == ("TEXTURED", set())
@@ -197,7 +197,7 @@ def test_characters_of_other_files_are_tested_and_stay_as_they_are(
     before, posed = data_blocks(), evaluated_positions(obj)
     context, operator = context_of(obj), pressed()
     assert operator.invoke(context, MagicMock()) == {"RUNNING_MODAL"}
-    assert panel.posed_copy.matrices is not None
+    assert operators.posed_copy.matrices is not None
     operator.modal(context, MagicMock(type="ESC", value="PRESS"))
     assert (obj.display_type, data_blocks()) == ("TEXTURED", before)
     np.testing.assert_array_equal(evaluated_positions(obj), posed)

@@ -10,7 +10,7 @@ import pytest
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.errors import BindingError, PoseError, UserError
 from dq_compensation.setup_check.issue import FixError
-from dq_compensation.ui_shared.reporting import reports_errors
+from dq_compensation.ui_shared.reporting import Acting, reports_errors
 
 
 @pytest.mark.parametrize("error", [UserError, BindingError, PoseError, ExampleError, FixError])
@@ -33,3 +33,19 @@ def test_any_other_error_is_a_fault_of_ours() -> None:
 
     with pytest.raises(ValueError, match="two arrays"):
         execute(SimpleNamespace(), bpy.context)
+
+
+@pytest.mark.usefixtures("addon")
+def test_each_operator_that_acts_reports_what_it_did() -> None:
+    names = [name for name in dir(bpy.types) if name.startswith("DQC_OT_")]
+    acting = [each for name in names if hasattr(each := getattr(bpy.types, name), "act")]
+    assert len(acting) > 30
+    assert [each for each in acting if not issubclass(each, Acting)] == []
+
+
+def test_what_needs_a_window_says_so_to_scripts() -> None:
+    reports: list[tuple[set[str], str]] = []
+    operator = SimpleNamespace(report=lambda kind, text: reports.append((kind, text)))
+    operator.bl_label, operator.act = "Compare", lambda context: Acting.act(operator, context)
+    assert Acting.execute(operator, bpy.context) == {"CANCELLED"}
+    assert reports == [({"ERROR"}, "Compare needs a window. Press its button there.")]

@@ -17,8 +17,8 @@ from dq_compensation.lifecycle.reconcile import Reconciled, reconcile
 from dq_compensation.modifier.attribute_names import SET
 from dq_compensation.modifier.attributes.vertex_attributes import CONTENT_PROPERTY
 from dq_compensation.modifier.written_record import STATE_PROPERTY
+from dq_compensation.pipeline.takes.settings import takes_of
 from dq_compensation.pipeline.takes.stored_takes import TAKE_PROPERTY, unpacked
-from dq_compensation.pipeline.takes.take_settings import takes_of
 from dq_compensation.pipeline.takes.takes import chained, interpolated, take_times
 from dq_compensation.scene.blender.own_objects import PALETTE_PROPERTY
 from dq_compensation.scene.settings.object_settings import settings_of

@@ -22,7 +22,8 @@ from dq_compensation.scene.binding.soft_copy import less_soft_by_name, less_soft
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.addon_preferences import soft_weights_are_proved
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.softness.operators import NOT_TESTED, _go_on, softness_messages
+from dq_compensation.softness.operators import _go_on
+from dq_compensation.softness.panel import NOT_TESTED, softness_messages
 from dq_compensation.steps import run_through
 from dq_compensation.ui.joints import _about
 from human.dressed import TROUSERS, add_mesh, garment

@@ -14,7 +14,7 @@ from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.examples.authoring import add_example, give_shape
 from dq_compensation.examples.posed_copy import base_sentence, take_over
-from dq_compensation.folds import operators
+from dq_compensation.folds import operators, panel
 from dq_compensation.folds.estimate import FoldsEstimate
 from dq_compensation.folds.operators import BENDS_NOTHING, SCULPTED, selected_joints
 from dq_compensation.scene.binding.bind import bind
@@ -43,7 +43,7 @@ def asked(operator: type[Any]) -> list[str]:
         _chosen=getattr(operator, "_chosen", None),
         execute=lambda _context: said.append("done at once") or {"FINISHED"},
     )
-    operator._ask(pressed, bpy.context)
+    operator.invoke(pressed, bpy.context, None)
     shown = getattr(pressed, "_sentences", None) or (getattr(pressed, "_sculpted", ""),)
     return said + [text for text in shown if text]
 
@@ -213,5 +213,5 @@ def test_the_panel_says_that_shapes_are_older_and_setup_check_finds_no_overlap()
 
 def said_in_panel(obj: Object) -> str:
     layout = RecordedLayout()
-    operators.draw_folds(layout, bpy.context, obj)
+    panel.draw_folds(layout, bpy.context, obj)
     return " ".join(leaf.text for leaf in layout.leaves("label"))

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.folds.operators import draw_folds
+from dq_compensation.folds.panel import draw_folds
 from dq_compensation.modifier.plain_view import are_shapes_hidden, hide_shapes
 from dq_compensation.scene.selected_characters import selected_characters
 from dq_compensation.scene.settings.addon_preferences import LOOKS

@@ -12,8 +12,8 @@ import bpy
 import pytest
 
 from dq_compensation import api
-from dq_compensation.pipeline.takes.caching import copy_takes
 from dq_compensation.pipeline.takes.known_takes import with_takes
+from dq_compensation.pipeline.takes.take_copying import copy_takes
 from dq_compensation.scene.settings.setting_events import FOLLOWED, FOLLOWED_SETTING_CHANGED
 from dq_compensation.session import changes
 from tests.blender.crowd_scenes import add_crowd

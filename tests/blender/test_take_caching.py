@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.pose import Pose
 from dq_compensation.errors import UserError
-from dq_compensation.pipeline.takes.caching import TakeOptions, cache_take, differences
+from dq_compensation.pipeline.takes.caching import cache_take
 from dq_compensation.pipeline.takes.fitted_takes import fitted
 from dq_compensation.pipeline.takes.known_takes import changed_since, keep_takes, read_take
+from dq_compensation.pipeline.takes.options import TakeOptions
+from dq_compensation.pipeline.takes.settings import active_take, find_take, takes_of
 from dq_compensation.pipeline.takes.stored_takes import is_take, packed, unpacked
 from dq_compensation.pipeline.takes.take_checks import check_takes
-from dq_compensation.pipeline.takes.take_settings import active_take, find_take, takes_of
+from dq_compensation.pipeline.takes.take_copying import differences
 from dq_compensation.pipeline.takes.takes import Keys, Take, TakeValues, chained, interpolated
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.settings.object_settings import settings_of

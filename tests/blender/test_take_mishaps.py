@@ -10,8 +10,8 @@ import pytest
 from dq_compensation.pipeline.takes import known_takes, take_checks
 from dq_compensation.pipeline.takes.known_takes import changed_since, read_take, take_problem
 from dq_compensation.pipeline.takes.panel import followers_of_pose
+from dq_compensation.pipeline.takes.settings import takes_of
 from dq_compensation.pipeline.takes.take_checks import check_takes
-from dq_compensation.pipeline.takes.take_settings import takes_of
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session.memory import memories
 from tests.kept_files import new_file

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-from dq_compensation.bake.key_options import RangeOptions
+from dq_compensation.bake.options import RangeOptions
 from dq_compensation.bake.range_bake import bake_range
 from dq_compensation.scene.blender.scenes import object_millimetres, world_millimetres
 from tests.blender.enabled_scenes import enable

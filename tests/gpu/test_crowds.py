@@ -23,11 +23,11 @@ from dq_compensation.pipeline.crowds import crowd_cast
 from dq_compensation.pipeline.crowds.crowd_display import Crowds
 from dq_compensation.pipeline.crowds.crowd_figures import CrowdState, failure_of, figures_of_crowd
 from dq_compensation.pipeline.crowds.crowd_roles import Role
-from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
 from dq_compensation.pipeline.crowds.crowd_stage import FigureMesh
 from dq_compensation.pipeline.crowds.crowds import Program, program_times
 from dq_compensation.pipeline.crowds.figure_bounds import ProgramBounds, spheres_in_view
 from dq_compensation.pipeline.crowds.known_crowds import all_crowds, forget_crowds
+from dq_compensation.pipeline.crowds.settings import crowd_of
 from dq_compensation.pipeline.takes import played_takes
 from dq_compensation.pipeline.takes.known_takes import read_take, take_problem
 from dq_compensation.pipeline.takes.played_takes import TakeTables

@@ -227,7 +227,7 @@ def main(archive: str, report_path: str) -> None:
     report["curve"] = tube.dq_compensation.curve
     report["in_gltf"] = properties_in_gltf(Path(report_path).with_name("scene.gltf"))
     preferences.max_figures, preferences.max_crowd_memory = 7, 3
-    seen = sys.modules[f"{MODULE}.dq_compensation.pipeline.crowds.crowd_settings"]
+    seen = sys.modules[f"{MODULE}.dq_compensation.pipeline.crowds.settings"]
     report["crowd_limits"] = seen.crowd_limits()
     addon_utils.disable(MODULE, default_set=True)
     report["display_after"] = display_settings(tube)

@@ -1,8 +1,8 @@
 """Who may import whom, from the top down.
 
 command_line -> ui -> panels and operators of the rooms, api -> pipeline, folds ->
-setup_check, examples -> bake -> lifecycle -> viewport, modifier, softness -> painting -> session
--> scene -> analysis -> core.
+setup_check, examples, motion_test -> bake -> lifecycle -> viewport, modifier, softness ->
+painting -> session -> scene -> analysis -> core.
 """
 
 import ast
@@ -36,6 +36,7 @@ LAYERS: dict[str, int] = {
     "bake": 6,
     "setup_check": 7,
     "examples": 7,
+    "motion_test": 7,
     "folds": 8,
     "pipeline": 8,
     "api": 9,
@@ -50,6 +51,9 @@ PANELS = 9
 PANEL_FILES = frozenset({"panel", "operators"})
 # Its command of the command line lies there, too.
 COMMAND_FILE = "command"
+# So that who knows one feature knows all, these files have the same names in each: what it shows,
+# its buttons, the options of what it does, and its settings in the file.
+FEATURE_FILES = PANEL_FILES | {"options", "settings"}
 
 # What leaves Blender stands behind a wall: the rest works without it.
 BEHIND_THE_WALL = "pipeline"
@@ -207,9 +211,44 @@ def test_a_folder_has_at_most_twenty_files() -> None:
     assert full <= {"core", "checks"}
 
 
-def test_no_file_name_stands_twice_but_for_panels() -> None:
-    names = [path.name for path in FILES if path.stem not in {"__init__", *PANEL_FILES}]
+def test_no_file_name_stands_twice_but_for_those_of_features() -> None:
+    names = [path.name for path in FILES if path.stem not in {"__init__", *FEATURE_FILES}]
     assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+def classes_in(path: Path) -> Iterator[ast.ClassDef]:
+    nodes = ast.parse(path.read_text(encoding="utf-8")).body
+    yield from (node for node in nodes if isinstance(node, ast.ClassDef))
+
+
+@pytest.mark.parametrize(
+    ("beginning", "stem"), [("DQC_OT_", "operators"), ("DQC_PT_", "panel"), ("DQC_UL_", "panel")]
+)
+def test_each_feature_has_its_operators_and_panels_in_files_of_these_names(
+    beginning: str, stem: str
+) -> None:
+    features = [
+        path for path in FILES if path.relative_to(PACKAGE).parts[0] not in {"ui", "ui_shared"}
+    ]
+    elsewhere = [
+        f"{path.relative_to(PACKAGE)}: {each.name}"
+        for path in features
+        for each in classes_in(path)
+        if each.name.startswith(beginning) and path.stem != stem
+    ]
+    assert elsewhere == []
+
+
+def test_each_feature_has_the_options_of_what_it_does_in_a_file_of_this_name() -> None:
+    elsewhere = [
+        f"{path.relative_to(PACKAGE)}: {each.name}"
+        for path in FILES
+        for each in classes_in(path)
+        if each.name.endswith("Options")
+        and "frozen_values" in map(ast.unparse, each.decorator_list)
+        and path.stem != "options"
+    ]
+    assert elsewhere == []
 
 
 # Tables of formulas, of kernels and of flags, which read well in parts.

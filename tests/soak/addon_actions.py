@@ -15,8 +15,8 @@ from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle.following import end_comparison
 from dq_compensation.modifier.plain_view import show_plain
-from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
-from dq_compensation.pipeline.takes.take_settings import takes_of
+from dq_compensation.pipeline.crowds.settings import crowd_of
+from dq_compensation.pipeline.takes.settings import takes_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import (
     CHARACTER_CHOICES,

@@ -8,7 +8,7 @@ from typing import Any
 
 import bpy
 
-from dq_compensation.pipeline.crowds.crowd_settings import is_crowd
+from dq_compensation.pipeline.crowds.settings import is_crowd
 from dq_compensation.scene.blender.own_objects import is_hidden
 from tests.blender.enabled_scenes import select
 

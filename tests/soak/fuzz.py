@@ -13,7 +13,7 @@ import bpy
 
 from dq_compensation.errors import UserError
 from dq_compensation.pipeline.crowds.crowd_figures import figures_of_crowd
-from dq_compensation.pipeline.crowds.crowd_settings import is_crowd
+from dq_compensation.pipeline.crowds.settings import is_crowd
 from dq_compensation.pipeline.takes.played_takes import playing_of
 from dq_compensation.scene.blender.own_objects import is_hidden
 from dq_compensation.scene.blender.scenes import scene_time

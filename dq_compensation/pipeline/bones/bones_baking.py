@@ -19,11 +19,11 @@ from ...scene.kept_weights import kept_record
 from ...steps import Progress
 from ...wording import counted
 from .bones_fitting import Fitted, fit_bones, pairs_to_help
-from .bones_options import BonesOptions
 from .bones_refusals import writing_bones_refusal
 from .bones_reports import BonesReport
 from .bones_rest import bake_rest, require_rest
 from .bones_writing import Written, write_bones
+from .options import BonesOptions
 
 # The part of the time that the bones take; the rest is for the correctives.
 _BONES = 0.5

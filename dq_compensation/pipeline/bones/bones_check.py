@@ -17,9 +17,9 @@ from ...core.skinning import linear_blend
 from ...scene.blender.scenes import object_millimetres
 from ...wording import rounded
 from ..correctives.random_poses import MotionPoses
-from .bones_options import BonesOptions
 from .bones_reports import BonesReport, HelperErrors, JointReport
 from .helper_bones import HelperSkinning, helper_transforms, skinned
+from .options import BonesOptions
 from .twist_bones import TwistedRig
 
 # A bake that leaves more of the root mean square says what to change.

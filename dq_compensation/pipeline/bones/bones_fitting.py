@@ -26,12 +26,12 @@ from ..correctives.key_budget import Spending
 from ..correctives.random_poses import MotionPoses, other_sides
 from .bakes_removal import helpers_without
 from .bones_check import check_bones, distances, shared
-from .bones_options import BonesOptions
 from .bones_reports import BonesReport
 from .fitted_poses import read_poses
 from .helper_bones import HelperSkinning
 from .helper_fitting import FitOptions, FittedHelpers, fit_helpers
 from .helper_naming import in_mirrored_order
+from .options import BonesOptions
 from .twist_bones import TwistedRig
 
 _REFUSAL_NO_JOINT = (

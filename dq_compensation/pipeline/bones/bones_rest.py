@@ -19,11 +19,11 @@ from ...scene.binding.binding import Binding
 from ...scene.kept_weights import add_to_record
 from ...steps import Progress
 from ..correctives.corrective_baking import bake_correctives_of, require_correctives
-from ..correctives.corrective_options import CorrectiveOptions
-from .bones_options import BonesOptions
+from ..correctives.options import CorrectiveOptions
 from .bones_reports import BonesReport
 from .bones_writing import Written
 from .helper_bones import helper_transforms
+from .options import BonesOptions
 
 
 def require_rest(source: RigSource, options: BonesOptions) -> int:

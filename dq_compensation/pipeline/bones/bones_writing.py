@@ -27,11 +27,11 @@ from ..correctives.corrective_poses import blending_joints
 from .bakes_removal import remove_bones_bake
 from .bones_check import helps
 from .bones_fitting import Fitted
-from .bones_options import BonesOptions
 from .bones_reports import BonesReport
 from .helper_bones import Helper, helper_heads
 from .helper_naming import helper_name
 from .helper_rig import HELPER_LENGTH, HelperBone, Limb, Turn, add_helpers
+from .options import BonesOptions
 from .twist_bones import TwistHelper
 
 # How many uses of changed weights a report names.

@@ -29,7 +29,7 @@ from ..correctives.random_poses import (
     motion_range,
     small_bends,
 )
-from .bones_options import BonesOptions
+from .options import BonesOptions
 
 
 def read_poses(

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from bpy.props import EnumProperty
-from bpy.types import Context, Object, UILayout
+from bpy.types import Context, Object
 
-from ...bake.panel import (
-    AFTER_REPORTS,
-    BAKE_ROWS,
+from ...bake.operators import (
     Bakes,
     draw_outcome,
     draw_properties,
     selected_characters,
 )
 from ...bake.rig_source import bones_refusal
-from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters, until_edit
+from ...scene.selected_characters import meshes_of_characters, refused_by_all, until_edit
 from ...ui_shared.option_properties import options_from, property_names, with_option_properties
-from ...ui_shared.reporting import OperatorResult, Outcome, Steps, reports_errors
-from ..correctives.operators import BONES, ChoosesJoints, draw_with_dry_run
+from ...ui_shared.reporting import Outcome, Steps
+from ..correctives.operators import BONES, ChoosesJoints
 from .bakes_removal import removal_refusal, remove_bakes
 from .bones_baking import bake_bones
-from .bones_options import BonesOptions
+from .bones_reports import BonesReport
+from .options import BonesOptions
 
 
 @with_option_properties(BonesOptions)
 class DQC_OT_bake_bones(ChoosesJoints, Bakes):
-    """Add helper bones and new weights, so that the plain Armature modifier, and any game engine, \
-deforms the character like DQ Compensation. Esc stops"""
+    """Add helper bones and new weights for plain linear skinning. The Armature modifier, and any \
+game engine, then deforms the character like DQ Compensation. Esc stops"""
 
     bl_idname = "dqc.bake_bones"
     bl_label = "Bake to Bones"
@@ -43,25 +42,23 @@ deforms the character like DQ Compensation. Esc stops"""
         self.draw_bone_count(context, column)
         draw_outcome(self, column, " The mesh keeps its former weights for Replace Earlier Bake.")
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        return self.run(context, self._steps_of(selected_characters(context), context))
-
-    def _steps_of(self, objects: list[Any], context: Context) -> Steps:
-        """Bake, list each joint in the Info editor, and return the reports as sentences."""
+    def steps(self, context: Context) -> Steps:
         options = options_from(self, BonesOptions, bones=self.chosen_bones(context))
-        reports = yield from bake_bones(objects, options)
+        return bake_bones(selected_characters(context), options)
+
+    def _report(self, reports: Sequence[BonesReport]) -> None:
+        """List each joint in the Info editor, too."""
         for report in reports:
             for joint in report.joints:
                 self.report({"INFO"}, joint.sentence())
             if report.worse:
                 self.report({"WARNING"}, report.sentence())
-        return [report.sentence() for report in reports if not report.worse]
+        super()._report([report for report in reports if not report.worse])
 
 
 class DQC_OT_remove_bake(Bakes):
-    """Remove helper bones and give the mesh its former weights, and remove shape keys of bakes. \
-Keys of Bake Pose stay"""
+    """Remove helper bones, with the weights that came with them, and shape keys of bakes. The \
+mesh gets its former weights. Keys of Bake Pose stay"""
 
     bl_idname = "dqc.remove_bake"
     bl_label = "Remove Bake"
@@ -72,11 +69,9 @@ Keys of Bake Pose stay"""
 
     @classmethod
     def _find_refusal(cls, context: Context) -> str | None:
-        reasons = [removal_refusal(obj) for obj in baked_meshes(context)]
-        return None if None in reasons else " ".join(filter(None, reasons[:3])) or NOTHING_SELECTED
+        return refused_by_all(baked_meshes(context), removal_refusal)
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         found = [obj for obj in baked_meshes(context) if removal_refusal(obj) is None]
         return " ".join(report.sentence() for report in remove_bakes(found))
 
@@ -86,14 +81,4 @@ def baked_meshes(context: Context) -> list[Object]:
     return [obj for obj in meshes_of_characters(context) if obj.type == "MESH"]
 
 
-def _draw_buttons(layout: UILayout) -> None:
-    draw_with_dry_run(layout, "dqc.bake_bones", "BONE_DATA")
-
-
-def _draw_removal(layout: UILayout, context: Context) -> None:
-    if DQC_OT_remove_bake.refusal(context) is None:
-        layout.operator("dqc.remove_bake", icon="TRASH")
-
-
 CLASSES = (DQC_OT_bake_bones, DQC_OT_remove_bake)
-FOLLOWS = ((BAKE_ROWS, _draw_buttons), (AFTER_REPORTS, _draw_removal))

@@ -37,7 +37,6 @@ from .action_joints import action_joints, example_joints, local_rotations, mirro
 from .baked_keys import corrective_keys
 from .corrective_drivers import drive_keys
 from .corrective_joints import CorrectiveJoint
-from .corrective_options import CorrectiveOptions
 from .corrective_poses import (
     blending_joints,
     chosen_joints,
@@ -47,6 +46,7 @@ from .corrective_poses import (
 )
 from .corrective_reports import CorrectiveReport, Verdict
 from .key_budget import Spending, within_key_budget
+from .options import CorrectiveOptions
 from .random_poses import motion_range
 from .verified_poses import Rotations, poses_at_once, poses_of_joint
 

@@ -21,7 +21,7 @@ from ...scene.blender.bone_names import flipped_name
 from ...scene.blender.rigging import rig_of
 from ...wording import listed
 from .corrective_joints import AxisJoint, CorrectiveJoint, ball_joint, hinge_joint, twist_joint
-from .corrective_options import CorrectiveOptions
+from .options import CorrectiveOptions
 from .random_poses import bones_at_body
 
 # Within this of the bone's own axis, that is the axis of its twist.

@@ -8,23 +8,19 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import bpy
 from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
-from ...bake.key_options import KeyOptions
-from ...bake.panel import (
-    BAKE_ROWS,
+from ...bake.operators import (
     KEY_OPTIONS,
     Bakes,
     draw_outcome,
     draw_properties,
-    report_sentences,
     selected_characters,
 )
+from ...bake.options import KeyOptions
 from ...errors import UserError
 from ...examples import authoring
-from ...examples.panel import EXAMPLE_ROWS
 from ...lifecycle.enabling import settings_changed
 from ...scene.blender.rigging import deformation_refusal
 from ...scene.blender.scenes import object_millimetres
@@ -33,13 +29,19 @@ from ...scene.selected_characters import NOTHING_SELECTED
 from ...scene.settings.bone_texts import names_in
 from ...scene.settings.object_settings import settings_of
 from ...ui_shared.option_properties import options_from, with_option_properties
-from ...ui_shared.reporting import OperatorResult, Outcome, Refusing, RunsInSteps, reports_errors
+from ...ui_shared.reporting import (
+    OperatorResult,
+    Outcome,
+    Refusing,
+    RunsInSteps,
+    Steps,
+)
 from ...wording import counted, listed, rounded
 from .corrective_baking import bake_correctives
 from .corrective_keys import TakenOver, examples_from_correctives
-from .corrective_options import CorrectiveOptions
 from .corrective_poses import read_angles
 from .driver_bones import driven_keys
+from .options import CorrectiveOptions
 
 BONES = (
     ("SELECTED", "Selected Bones", "The deforming bones that are selected in Pose Mode"),
@@ -106,8 +108,8 @@ def _selected_bones(context: Context) -> list[str]:
 
 @with_option_properties(CorrectiveOptions)
 class DQC_OT_bake_correctives(ChoosesJoints, Bakes):
-    """Give the character shape keys that follow its bones. The Armature modifier then deforms it \
-like DQ Compensation in any pose, without the add-on. Esc stops"""
+    """Make corrective shape keys that follow the bones. The Armature modifier then deforms the \
+character like DQ Compensation in any pose, without the add-on. Esc stops"""
 
     bl_idname = "dqc.bake_correctives"
     bl_label = "Bake Correctives"
@@ -136,33 +138,15 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
         self.draw_bone_count(context, column)
         draw_outcome(self, column)
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        steps = bake_correctives(selected_characters(context), self._options(context))
-        return self.run(context, report_sentences(steps))
-
-    def _options(self, context: Context) -> CorrectiveOptions:
-        """The chosen options; UserError where an angle cannot be read or no bone is selected."""
-        return options_from(
+    def steps(self, context: Context) -> Steps:
+        options = options_from(
             self,
             CorrectiveOptions,
             bones=self.chosen_bones(context),
             angles=read_angles(self.angles),
             twists=read_angles(self.twist_angles),
         )
-
-
-def draw_with_dry_run(layout: UILayout, name: str, icon: str) -> None:
-    """Draw the two buttons of an operator with the option `dry_run`."""
-    row = layout.row(align=True)
-    row.operator(name, icon=icon)
-    # Operator properties are typed by their operators, which our class names do not tell.
-    dry: Any = row.operator(name, text="Dry Run")
-    dry.dry_run = True
-
-
-def _draw_bake_rows(layout: UILayout) -> None:
-    draw_with_dry_run(layout, "dqc.bake_correctives", "DRIVER")
+        return bake_correctives(selected_characters(context), options)
 
 
 _DRIVERS = (
@@ -209,8 +193,7 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
         count = "1 shape key has a driver" if len(names) == 1 else f"{len(names)} have drivers"
         column.label(text=f"{count}: {listed(names)}", icon="INFO")
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         obj = selected_characters(context)[0]
         names = names_in(self.key_names) or None
         taken = examples_from_correctives(obj, names, self.drivers)
@@ -235,14 +218,13 @@ the add-on. Esc stops"""
         column = draw_properties(self, (*KEY_OPTIONS, "much_memory"))
         draw_outcome(self, column)
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def steps(self, context: Context) -> Steps:
         targets = [obj for obj in selected_characters(context) if len(settings_of(obj).examples)]
         if not targets:
             raise UserError("None of the selected characters has example poses. Add some first.")
         chosen = asdict(options_from(self, KeyOptions))
         options = CorrectiveOptions(directions="EXAMPLES", **chosen)
-        return self.run(context, report_sentences(bake_correctives(targets, options)))
+        return bake_correctives(targets, options)
 
 
 def _taking_refusal(obj: Object) -> str | None:
@@ -262,16 +244,8 @@ def _sentence(taken: TakenOver, unit: float) -> str:
     return " ".join((message, *taken.refused[:3]))
 
 
-def _draw_example_rows(layout: UILayout, obj: Object) -> None:
-    if isinstance(obj.data, bpy.types.Mesh) and obj.data.shape_keys is not None:
-        layout.operator("dqc.examples_from_correctives", icon="DRIVER")
-    if len(settings_of(obj).examples):
-        layout.operator("dqc.examples_to_correctives", icon="SHAPEKEY_DATA")
-
-
 CLASSES = (
     DQC_OT_bake_correctives,
     DQC_OT_examples_from_correctives,
     DQC_OT_examples_to_correctives,
 )
-FOLLOWS = ((BAKE_ROWS, _draw_bake_rows), (EXAMPLE_ROWS, _draw_example_rows))

@@ -6,14 +6,14 @@ from functools import partial
 
 from bpy.types import Object
 
-from ...command_line.options import Kind, add_bake_options, chosen
+from ...command_line.chosen_objects import Kind
+from ...command_line.options import add_options_of, chosen, sentence_of
 from ...command_line.running import Command, ObjectFacts, Run, each_saved_file
-from .crowd_baking import CrowdBakeOptions
-from .crowd_functions import bake_crowd, crowds
+from .functions import bake_crowd, crowds
 
 
 def _bake_crowds(run: Run, found: list[Object]) -> list[ObjectFacts]:
-    options, facts = chosen(run.arguments, CrowdBakeOptions), []
+    options, facts = chosen(run.arguments, bake_crowd), []
     for number, crowd in enumerate(found):
         baked = bake_crowd(crowd, **options, progress=run.part(number, len(found)))
         facts.append({"name": crowd.name, "baked": baked.name})
@@ -24,10 +24,10 @@ def _bake_crowds(run: Run, found: list[Object]) -> list[ObjectFacts]:
 
 BAKE_CROWD = Command(
     "bake crowd",
-    "make posed meshes of crowds, for renders and for files without the add-on",
+    sentence_of(bake_crowd),
     ("bake crowd --file street.blend --tolerance 5 --output street_baked.blend",),
     partial(each_saved_file, work=_bake_crowds),
-    partial(add_bake_options, task=CrowdBakeOptions),
+    partial(add_options_of, bake_crowd),
     saves=True,
     kind=Kind("crowd", "crowds", "no Empty that Add Crowd has made", crowds),
 )

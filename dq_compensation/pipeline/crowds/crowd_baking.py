@@ -6,7 +6,7 @@ A generator, as the other bakes: closed before it begins to write, it leaves eve
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import cast
 from weakref import ReferenceType, ref
 
@@ -21,7 +21,6 @@ from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import text_in
 from ...scene.blender.placement import world_matrix
 from ...scene.blender.scenes import is_moving, world_millimetres
-from ...scene.settings.declaration import frozen_values, props
 from ...scene.settings.object_settings import Settings
 from ...scene.stack import find_rig
 from ...steps import Progress, with_progress
@@ -30,12 +29,13 @@ from ..takes.takes import Take
 from .baked_crowd import PosedRole, remove_baked, write_crowd
 from .crowd_figures import CrowdState, figures_of_crowd, role_objects
 from .crowd_roles import Role, enabled_meshes
-from .crowd_settings import roles_of
 from .crowds import Figures
 from .known_crowds import CROWD_BAKE_PROPERTY, baked_crowd, change_count, forget_bakes
+from .options import CrowdBakeOptions
 from .pose_choice import ChosenPoses, choose_poses
 from .posed_meshes import copied_bytes, left_out, modifiers_after
 from .role_motion import RoleMotion, role_motion
+from .settings import roles_of
 
 # By the session_uid of the crowd: from what the digest was made last, and the digest.
 _Source = tuple[ReferenceType[CrowdState], int, float, tuple[str, ...]]
@@ -105,31 +105,6 @@ _COVERED = 0.8
 _VECTOR, _MADE_VERTEX = 12, 90
 # Frames of the take before and behind a pose between which its velocity is measured.
 _AROUND = 1.0 / 8.0
-
-
-@frozen_values
-class CrowdBakeOptions:
-    """The options of a bake of a crowd."""
-
-    _: KW_ONLY
-    tolerance: float = props.FloatProperty(
-        description="The largest distance of a vertex from where the crowd is drawn, in "
-        "millimetres. A smaller tolerance makes more meshes",
-        default=10.0,
-        min=0.01,
-        soft_min=0.5,
-        soft_max=100.0,
-        precision=2,
-        unit="mm",
-    )
-    motion_blur: bool = props.BoolProperty(
-        description="Give the posed meshes velocities, so that Cycles blurs what moves",
-        default=True,
-    )
-    modifiers: bool = props.BoolProperty(
-        description="Give the posed meshes the modifiers that come after the Armature modifier",
-        default=True,
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,9 @@ from ..takes.played_takes import INSTANCE, Instances, PlaysTakes, faded_takes, f
 from ..takes.takes import Take
 from .crowd_figures import CrowdState
 from .crowd_roles import Role
-from .crowd_settings import FarFigures
 from .crowds import Figures, Program, program_times
 from .figure_bounds import ProgramBounds, frustum_planes, spheres_in_view
+from .settings import FarFigures
 
 GroupKey = tuple[int, str]
 """The session_uid of an armature, and the digest of the bones by which it moves meshes."""

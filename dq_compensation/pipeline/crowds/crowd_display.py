@@ -17,9 +17,9 @@ from ...viewport.look import DrawnFigures, ViewUniforms, draw_solid, draw_wire
 from ...viewport.shading import surface_materials, wire_colour
 from .crowd_cast import ShownCrowd
 from .crowd_figures import CrowdState, Failure, failure_of, figures_of_crowd
-from .crowd_settings import crowd_of
 from .crowd_stage import CrowdStage, FigureMesh
 from .known_crowds import crowds_of_layer
+from .settings import crowd_of
 
 # How many view layers are kept: windows may show different ones.
 _KEPT = 2

@@ -22,14 +22,6 @@ from ...session.status import NEEDS_BINDING, RECONCILED, check_soon, tag_redraw
 from ...wording import counted, sized
 from ..takes.known_takes import TAKE_HAS_NEW_NAME, TAKES_CHANGED
 from .crowd_roles import Role, Signature, enabled_meshes, role_of, role_signature
-from .crowd_settings import (
-    CROWD_CHANGED,
-    ROLE_CHANGED,
-    DQCompensationCrowd,
-    crowd_limits,
-    crowd_of,
-    roles_of,
-)
 from .crowds import Figures, Variation, figures_of, grid_places
 from .known_crowds import (
     all_crowds,
@@ -39,6 +31,14 @@ from .known_crowds import (
     forget_crowds,
     is_in_crowd,
     note_change,
+)
+from .settings import (
+    CROWD_CHANGED,
+    ROLE_CHANGED,
+    DQCompensationCrowd,
+    crowd_limits,
+    crowd_of,
+    roles_of,
 )
 
 

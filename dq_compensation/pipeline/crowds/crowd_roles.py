@@ -22,9 +22,9 @@ from ...session.status import status_of
 from ...viewport.array_textures import TEXTURE_WIDTH, row_count
 from ...wording import counted
 from ..takes.known_takes import read_take, take_problem
-from ..takes.take_settings import find_take
+from ..takes.settings import find_take
 from ..takes.takes import Take, node_names
-from .crowd_settings import DQCompensationCrowdRole
+from .settings import DQCompensationCrowdRole
 
 _CHARACTER_DELETED = "{character} was deleted. Undo that, or choose another character."
 _NO_MESH = "{character} deforms no mesh. Append its meshes, too, or choose another character."

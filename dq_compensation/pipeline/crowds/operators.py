@@ -9,8 +9,8 @@ from bpy.props import EnumProperty
 from bpy.types import Context, Event, Object, Operator
 
 from ...bake.bake_memory import MUCH_MEMORY
-from ...bake.key_options import MemoryOptions
-from ...bake.panel import draw_properties
+from ...bake.operators import draw_properties
+from ...bake.options import MemoryOptions
 from ...errors import UserError
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
@@ -21,15 +21,23 @@ from ...ui_shared.option_properties import (
     with_option_properties,
     with_setting_properties,
 )
-from ...ui_shared.reporting import OperatorResult, Outcome, Refusing, RunsInSteps, reports_errors
+from ...ui_shared.reporting import (
+    OperatorResult,
+    Outcome,
+    Refusing,
+    RunsInSteps,
+    Steps,
+    reports_errors,
+)
 from ...ui_shared.sentences import draw_in_dialog
 from ...wording import counted, listed, sized
-from ..takes.take_settings import takes_of
+from ..takes.settings import takes_of
 from .baked_crowd import remove_baked
-from .crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, read_crowd
+from .crowd_baking import CrowdSource, bake_crowd, read_crowd
 from .crowd_figures import known_state, longest_side, meshes_inside
-from .crowd_settings import DQCompensationCrowd, crowd_of, is_crowd, linked_crowd_refusal, roles_of
 from .known_crowds import active_crowd, baked_crowd, forget_bakes, forget_crowds
+from .options import CrowdBakeOptions
+from .settings import DQCompensationCrowd, crowd_of, is_crowd, linked_crowd_refusal, roles_of
 
 _REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
 _REFUSAL_MODE = "Switch to Object Mode (Tab) to add a crowd"
@@ -72,8 +80,7 @@ class DQC_OT_crowd_add(Refusing, Operator):
             return f"{names} has no take. Press Cache Take in the panel Playback first"
         return None
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         found = {rig: meshes for rig, meshes in characters(context).items() if meshes}
         crowd, chosen = _new_empty(context), cast("Any", self.properties)
         settings = crowd_of(crowd)
@@ -124,8 +131,7 @@ renders. The figures stay"""
             return _REFUSAL_NO_CROWD
         return None if _local_inside(crowd) else f"No character stands in {crowd.name}"
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         crowd = active_crowd(context)
         assert crowd is not None
         meshes = _local_inside(crowd)
@@ -171,7 +177,7 @@ class DQC_OT_crowd_role_add(_ChangesRoles):
     bl_label = "Add Role"
     needs_role = False
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         crowd = self.crowd(context)
         active = crowd.roles[crowd.active_role] if crowd.active_role < len(crowd.roles) else None
         character = active.character if active is not None else None
@@ -191,8 +197,7 @@ class DQC_OT_crowd_role_remove(_ChangesRoles):
     bl_idname = "dqc.crowd_role_remove"
     bl_label = "Remove Role"
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         crowd = self.crowd(context)
         try:
             crowd.roles.remove(crowd.active_role)
@@ -217,7 +222,7 @@ class DQC_OT_crowd_role_move(_ChangesRoles):
         items=(("UP", "Up", "Towards the first role"), ("DOWN", "Down", "Towards the last role")),
     )
 
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> OperatorResult:
         crowd = self.crowd(context)
         target = crowd.active_role + (-1 if self.direction == "UP" else 1)
         if not 0 <= target < len(crowd.roles):
@@ -253,8 +258,8 @@ class _OfCrowd(Refusing, Operator):
 
 @with_option_properties(CrowdBakeOptions, MemoryOptions)
 class DQC_OT_bake_crowd(RunsInSteps, _OfCrowd):
-    """Make the crowd real geometry, for renders and for files without this add-on: posed \
-meshes, and an object that shows them in the right frames. An earlier bake is replaced. Esc stops"""
+    """Make posed meshes of a crowd, for renders and for files without this add-on. An object \
+shows them in the right frames. An earlier bake is replaced. Esc stops"""
 
     bl_idname = "dqc.bake_crowd"
     bl_label = "Bake Crowd"
@@ -267,12 +272,9 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
     def crowd_refusal(cls, crowd: Object) -> str | None:
         return None if roles_of(crowd) else f"{crowd.name} has no role. Add one"
 
+    @reports_errors
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        try:
-            self._source = read_crowd(self.crowd(context), context.evaluated_depsgraph_get())
-        except UserError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        self._source = read_crowd(self.crowd(context), context.evaluated_depsgraph_get())
         return self.ask(context)
 
     def draw(self, context: Context) -> None:
@@ -290,8 +292,7 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
         if size > MUCH_MEMORY:
             column.prop(self, "much_memory", icon="ERROR")
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def steps(self, context: Context) -> Steps:
         crowd, options = self.crowd(context), options_from(self, CrowdBakeOptions)
         source = self._source or read_crowd(crowd, context.evaluated_depsgraph_get())
         size = source.memory(source.poses_at_most(options.tolerance), options)
@@ -301,7 +302,7 @@ meshes, and an object that shows them in the right frames. An earlier bake is re
                 f"The posed meshes of {crowd.name} need about {sized(size)} of memory. Choose a "
                 "larger tolerance, or turn on Allow over 1 GB of Memory."
             )
-        return self.run(context, bake_crowd(crowd, options, source))
+        return bake_crowd(crowd, options, source)
 
 
 class DQC_OT_crowd_bake_remove(_OfCrowd):
@@ -314,8 +315,7 @@ class DQC_OT_crowd_bake_remove(_OfCrowd):
     def crowd_refusal(cls, crowd: Object) -> str | None:
         return None if baked_crowd(crowd) else f"{crowd.name} is not baked"
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         crowd = self.crowd(context)
         baked = cast("Object", baked_crowd(crowd))
         name, was_active = baked.name, context.active_object == baked

@@ -16,8 +16,8 @@ from ..takes.operators import armature_with_takes
 from ..takes.panel import PLAYBACK_PANELS
 from .crowd_baking import has_changed
 from .crowd_figures import failure_of, known_state, meshes_inside
-from .crowd_settings import crowd_of, is_crowd, linked_crowd_refusal
 from .known_crowds import active_crowd, baked_crowd, is_baked_crowd
+from .settings import crowd_of, is_crowd, linked_crowd_refusal
 
 _NEEDED = "crowds need. Update the driver, or bake the crowd."
 

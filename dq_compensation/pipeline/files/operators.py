@@ -7,19 +7,23 @@ from typing import cast
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
-from bpy.types import Context, Event, Object, Operator, UILayout
+from bpy.types import Context, Event, Object, Operator
 
-from ...bake.panel import (
-    BAKE_ROWS,
+from ...bake.operators import (
     Bakes,
     BakesFrames,
     draw_properties,
-    report_sentences,
     selected_characters,
 )
 from ...errors import UserError
 from ...scene.selected_characters import NOTHING_SELECTED, target_meshes
-from ...ui_shared.reporting import OperatorResult, Refusing, RunsInSteps, reports_errors
+from ...ui_shared.reporting import (
+    OperatorResult,
+    Outcome,
+    Refusing,
+    RunsInSteps,
+    Steps,
+)
 from ...wording import counted
 from .files import SUFFIXES, bake_cache
 from .plain_export import EXPORTERS, export_plain
@@ -56,8 +60,8 @@ _CACHE_FORMATS = (
 
 
 class DQC_OT_bake_cache(ChoosesFile, RunsInSteps, BakesFrames, Bakes):
-    """Write the positions of every vertex in every frame to a file, for programs that play point \
-caches. The characters stay as they are"""
+    """Write the positions of every vertex in every frame for programs that play point caches. The \
+characters stay as they are"""
 
     bl_idname = "dqc.bake_cache"
     bl_label = "Bake to Mesh Cache"
@@ -88,14 +92,11 @@ caches. The characters stay as they are"""
         step = () if self.cache_format == "ALEMBIC" else ("step",)
         draw_properties(self, ("cache_format", "first", "last", *step))
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        targets = selected_characters(context)
-        first, last = self.range(context)
+    def steps(self, context: Context) -> Steps:
         if not self.filepath:
             raise UserError("Choose a file to write to")
-        steps = bake_cache(targets, self._path(), self.cache_format, (first, last, self.step))
-        return self.run(context, report_sentences(steps))
+        frames, path = (*self.range(context), self.step), self._path()
+        return bake_cache(selected_characters(context), path, self.cache_format, frames)
 
     def _path(self) -> Path:
         suffix = SUFFIXES[self.cache_format]
@@ -111,9 +112,8 @@ _FORMATS = (
 
 
 class DQC_OT_export_plain(ChoosesFile, Refusing, Operator):
-    """Export the selected objects, with the armatures of characters, as if DQ Compensation were \
-not there: plain skin and shape keys. Nothing changes in the file
-    """
+    """Export characters as if DQ Compensation were not there. Their armatures, and what else is \
+selected, come with them: plain skin and shape keys. Nothing changes in the file"""
 
     bl_idname = "dqc.export_plain"
     bl_label = "Export Plain"
@@ -141,12 +141,10 @@ not there: plain skin and shape keys. Nothing changes in the file
     def draw(self, context: Context) -> None:
         draw_properties(self, ("file_format", "animation"))
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def act(self, context: Context) -> Outcome:
         objects, path = _exported(context), self._path()
         export_plain(objects, path, animation=self.animation)
-        self.report({"INFO"}, f"Exported {counted(len(objects), 'object')} to {path}")
-        return {"FINISHED"}
+        return f"Exported {counted(len(objects), 'object')} to {path}"
 
     def _path(self) -> Path:
         path = Path(bpy.path.abspath(self.filepath))
@@ -164,10 +162,4 @@ def _exported(context: Context) -> list[Object]:
     return list(dict.fromkeys((*characters, *context.selected_objects))) if characters else []
 
 
-def _draw_buttons(layout: UILayout) -> None:
-    layout.operator("dqc.bake_cache", icon="FILE_CACHE")
-    layout.operator("dqc.export_plain", icon="EXPORT")
-
-
 CLASSES = (DQC_OT_bake_cache, DQC_OT_export_plain)
-FOLLOWS = ((BAKE_ROWS, _draw_buttons),)

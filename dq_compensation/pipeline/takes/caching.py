@@ -1,10 +1,10 @@
-"""Takes of an armature: sampled, reduced, kept in the file; removed, copied to other armatures."""
+"""Takes of an armature: sampled, reduced, kept in the file, removed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from bpy.types import Context, Object, ViewLayer
@@ -13,25 +13,23 @@ from ...bake.bake_source import REFUSAL_REST
 from ...errors import UserError, raise_refusal
 from ...scene.binding.shape_key_offsets import written_by_drivers
 from ...scene.blender.animation_curves import bone_curves, bone_drivers, played_actions
-from ...scene.blender.armature import armature_of, deforming_bones, is_in_edit_mode, read_skeleton
-from ...scene.blender.bendy_bones import with_bendy_bones
+from ...scene.blender.armature import armature_of, is_in_edit_mode
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import linked_refusal
 from ...scene.blender.scenes import frames_of_range, object_millimetres
 from ...scene.selected_characters import deformed_meshes
-from ...scene.settings.declaration import TOLERANCE, frozen_values, props
 from ...steps import Progress, with_progress
-from ...wording import counted, listed, sized
-from .fitted_takes import fitted, scales_of_keys
-from .known_takes import note_changed, note_other_takes, read_take
-from .local_poses import Interpolation
+from ...wording import counted, sized
+from .fitted_takes import scales_of_keys
+from .known_takes import note_changed, note_other_takes
 from .motion_digests import motion_digests
 from .motion_sampling import MotionSource, SampledMotion, sample_motion
+from .options import TakeOptions
+from .settings import DQCompensationTake, find_take, take_settings_of, takes_of
 from .stored_takes import remove_unused_take, store_take, stored_bytes
 from .take_checks import watch_takes
 from .take_reduction import reduce_poses, reduced_values
-from .take_settings import INTERPOLATIONS, DQCompensationTake, find_take, take_settings_of, takes_of
-from .takes import Take, TakeValues, node_names
+from .takes import Take, TakeValues
 
 _ADVICE_LINKED = "Make a library override of it, or cache the take in its own file."
 _REFUSAL_LINKED_TAKE = "The take {take} belongs to the linked file of {armature}. {instead}"
@@ -49,35 +47,6 @@ _REFUSAL_STILL = "No bone of {armature} moves from frame {first} to frame {last}
 _MOST_FRAMES = 65536
 # The part of the tolerance for bones where shape keys move the skin, too.
 _FOR_BONES = 0.75
-
-
-@frozen_values
-class TakeOptions:
-    """The options of a take that is cached; without `first` and `last` the scene's frames."""
-
-    name: str = props.StringProperty(
-        description="The name of the take. A take with this name is replaced. Empty: the name of "
-        "the action",
-        default="",
-        property_name="take_name",
-        maxlen=63,
-        options={"SKIP_SAVE"},
-    )
-    first: int | None = None
-    last: int | None = None
-    _: KW_ONLY
-    tolerance: float = props.FloatProperty(
-        description="How far the skin may be off between keys, in millimetres. 0 keeps every frame",
-        default=0.5,
-        min=0.0,
-        **TOLERANCE,
-    )
-    interpolation: Interpolation = props.EnumProperty(
-        name="Between Keys",
-        description="How bones move from one key to the next",
-        items=INTERPOLATIONS,
-        default="SLERP",
-    )
 
 
 @dataclass(frozen=True)
@@ -319,60 +288,3 @@ def take_size(item: DQCompensationTake) -> str:
 
 def _size(keys: int, sampled_keys: int, count: int) -> str:
     return f"{keys:,} of {counted(sampled_keys, 'key')}, {sized(count)}"
-
-
-_COPIED = ("name", "stored", "frame_start", "frame_end", "tolerance", "interpolation")
-_COPIED += ("error", "sampled_keys", "keys")
-_REFUSAL_NO_BONES = "{armature} has no bone of the take {take} of {source}."
-
-
-def copy_takes(source: Object, armature: Object) -> list[str]:
-    """Add the takes of an armature object to another armature; both share the data-blocks.
-
-    Returns:
-        sentences that name what the rigs do not have in common.
-
-    Raises:
-        UserError: no bone has a name in common, or a take cannot be read; nothing has changed.
-    """
-    known = {item.stored for item in takes_of(armature)}
-    copied = [item for item in takes_of(source) if item.stored not in known]
-    if not copied:
-        raise UserError(f"{armature.name} has all takes of {source.name} already.")
-    sentences = []
-    for item in copied:
-        sentences += differences(item.name, read_take(item), source, armature)
-    settings = take_settings_of(armature)
-    for item in copied:
-        added = settings.takes.add()
-        for name in _COPIED:
-            setattr(added, name, getattr(item, name))
-        added.is_copied = True
-    settings.active_take = len(settings.takes) - 1
-    note_other_takes()
-    takes = counted(len(copied), "take")
-    return [f"Copied {takes} of {source.name} to {armature.name}.", *sentences]
-
-
-def differences(name: str, take: Take, source: Object, armature: Object) -> list[str]:
-    """The differences between a take and an armature object, as sentences."""
-    skeleton = with_bendy_bones(read_skeleton(armature), armature)
-    rows = node_names(skeleton)
-    if not set(rows) & set(take.node_names):
-        raise UserError(
-            _REFUSAL_NO_BONES.format(armature=armature.name, take=name, source=source.name)
-        )
-    found = fitted(take, skeleton)
-    deforming = deforming_bones(armature)
-    still = [bone for bone in found.still if bone.partition(":")[0] in deforming]
-    sentences = []
-    if still:
-        bones = f"{counted(len(still), 'bone')} of {armature.name}"
-        verbs = ("is", "rests") if len(still) == 1 else ("are", "rest")
-        text = f"{bones} {verbs[0]} not in {name} and {verbs[1]}: {listed(still)}."
-        sentences.append(text)
-    if found.lost:
-        bones, verb = counted(len(found.lost), "bone"), "is" if len(found.lost) == 1 else "are"
-        text = f"{bones} of {name} {verb} not in {armature.name}: {listed(found.lost)}."
-        sentences.append(text)
-    return sentences

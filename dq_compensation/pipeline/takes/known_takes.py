@@ -12,8 +12,8 @@ from ...errors import UserError
 from ...session.changes import COMPARE_OTHER_FRAMES
 from ...session.known_objects import KnownObjects
 from ...session.memory import keep_only, memory_of
+from .settings import NAME_CHANGED, DQCompensationTake, find_take, take_settings_of, takes_of
 from .stored_takes import is_take, stored_take
-from .take_settings import NAME_CHANGED, DQCompensationTake, find_take, take_settings_of, takes_of
 from .takes import Take
 
 TAKES_CHANGED: list[Callable[[], object]] = []

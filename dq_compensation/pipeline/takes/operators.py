@@ -7,14 +7,22 @@ from typing import cast
 from bpy.props import StringProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ...bake.panel import BakesFrames, draw_properties, report_sentences
+from ...bake.operators import BakesFrames, draw_properties
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED, known_meshes, target_meshes
 from ...ui_shared.option_properties import options_from, with_option_properties
-from ...ui_shared.reporting import OperatorResult, Outcome, Refusing, RunsInSteps, reports_errors
+from ...ui_shared.reporting import (
+    OperatorResult,
+    Outcome,
+    Refusing,
+    RunsInSteps,
+    Steps,
+)
 from . import caching
+from .options import TakeOptions
+from .settings import DQCompensationTake, active_take, find_take, takes_of
 from .take_checks import watch_takes
-from .take_settings import DQCompensationTake, active_take, find_take, takes_of
+from .take_copying import copy_takes
 
 
 def target_armature(context: Context) -> Object | None:
@@ -56,10 +64,10 @@ def _caching_refusal(armature: Object, context: Context) -> str | None:
     return caching.take_refusal(armature, known_meshes(armature, layer), layer)
 
 
-@with_option_properties(caching.TakeOptions)
+@with_option_properties(TakeOptions)
 class DQC_OT_take_cache(RunsInSteps, BakesFrames, _ChangesTakes):
-    """Sample the motion of the armature over a range of frames: action, NLA, constraints, drivers \
-and shape keys. The take plays without the armature. Esc stops"""
+    """Keep the motion of an armature over a range of frames as a take, which plays without it. \
+It comes from the action, NLA, constraints, drivers and shape keys. Esc stops"""
 
     bl_idname = "dqc.take_cache"
     bl_label = "Cache Take"
@@ -79,12 +87,10 @@ and shape keys. The take plays without the armature. Esc stops"""
         if armature is not None and find_take(armature, self.take_name) is not None:
             column.label(text=f"The take {self.take_name} is replaced", icon="INFO")
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        armature = self.armature(context)
+    def steps(self, context: Context) -> Steps:
         first, last = self.range(context)
-        options = options_from(self, caching.TakeOptions, first=first, last=last)
-        return self.run(context, report_sentences(caching.cache_take(armature, options, context)))
+        options = options_from(self, TakeOptions, first=first, last=last)
+        return caching.cache_take(self.armature(context), options, context)
 
 
 class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
@@ -106,18 +112,17 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
         self._interactive = True
         return self.execute(context)
 
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def steps(self, context: Context) -> Steps:
         armature = self.armature(context)
         item = cast("DQCompensationTake", active_take(armature))
-        options = caching.TakeOptions(
+        options = TakeOptions(
             item.name,
             item.frame_start,
             item.frame_end,
             tolerance=item.tolerance,
             interpolation=item.interpolation,
         )
-        return self.run(context, report_sentences(caching.cache_take(armature, options, context)))
+        return caching.cache_take(armature, options, context)
 
 
 class DQC_OT_take_remove(_ChangesTakes):
@@ -138,8 +143,7 @@ class DQC_OT_take_remove(_ChangesTakes):
             return f"{armature.name} has no take."
         return caching.takes_refusal(armature)
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         armature = self.armature(context)
         name = self.take_name or cast("DQCompensationTake", active_take(armature)).name
         caching.remove_take(armature, name)
@@ -160,12 +164,11 @@ name"""
             return f"Select an armature with takes, too, and {armature.name} last."
         return caching.takes_refusal(armature)
 
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
+    def act(self, context: Context) -> Outcome:
         armature = self.armature(context)
         messages = []
         for source in other_armatures(armature, context):
-            messages += caching.copy_takes(source, armature)
+            messages += copy_takes(source, armature)
         watch_takes()
         return " ".join(messages)
 

@@ -15,8 +15,8 @@ from ...wording import counted, listed
 from ..takes import caching
 from .known_takes import LOST, changed_since, take_problem
 from .operators import armature_with_takes, other_armatures, target_armature
+from .settings import DQCompensationTake, active_take, take_settings_of, takes_of
 from .stored_takes import is_take
-from .take_settings import DQCompensationTake, active_take, take_settings_of, takes_of
 
 _GPU_ONLY = "Takes play in the GPU display. Set Display of {objects} to GPU."
 _DISABLED = "Takes play on enabled objects. Enable {objects}."

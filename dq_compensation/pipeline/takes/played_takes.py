@@ -33,7 +33,7 @@ from ...viewport.members import MOTION_SOURCES
 from ...viewport.shaders import chain_bones_shader, pass_shader
 from .fitted_takes import fitted, with_common_parents
 from .known_takes import take_named
-from .take_settings import take_settings_of
+from .settings import take_settings_of
 from .takes import Take
 
 # What Blender appends to the name of a copy.

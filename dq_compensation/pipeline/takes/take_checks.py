@@ -16,7 +16,7 @@ from ...session.delayed_calls import DelayedCall
 from ...session.status import tag_redraw
 from .known_takes import has_takes, keep_takes, note_changed, with_takes
 from .motion_digests import constraint_targets, motion_digests
-from .take_settings import takes_of
+from .settings import takes_of
 
 # Seconds without a change until takes are compared.
 _CHECK_TAKES_AFTER = 0.5

@@ -35,7 +35,8 @@ from ...scene.blender.bone_names import flipped_name
 from ...scene.blender.scenes import length_words, object_millimetres
 from ...scene.settings.object_settings import Settings, setting_label
 from ...scene.vertex_groups import write_rows
-from ...softness.softening import SofteningOptions, soften_weights, softening_refusal
+from ...softness.options import SofteningOptions
+from ...softness.softening import soften_weights, softening_refusal
 from ...steps import run_through
 from ...wording import counted, listed
 from ..fixes.weight_writing import require_writable, sharing_question

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import KW_ONLY
 from typing import Literal
 
-from ...bake.key_options import KeyOptions
+from ...bake.options import KeyOptions
 from ...scene.settings.declaration import frozen_values, props
 
 Directions = Literal["LIMBS", "ACTION", "EXAMPLES"]

@@ -1,4 +1,4 @@
-"""The options of *Bake to Bones*, one subject."""
+"""The options of *Bake to Bones*."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Literal
 
 from ...bake.bake_targets import BakeOnto
 from ...scene.settings.declaration import TOLERANCE, frozen_values, props
-from ..correctives.corrective_options import JointOptions
+from ...steps import TakesLong
+from ..correctives.options import JointOptions
 
 PoseSource = Literal["ALL", "FRAMES"]
 """ALL: random poses within a range of motion, and frames of all actions of the armature. FRAMES:
@@ -15,7 +16,7 @@ all frames of the assigned action."""
 
 
 @frozen_values
-class BonesOptions(JointOptions):
+class BonesOptions(JointOptions, TakesLong):
     """The options of a bake to helper bones, in the order of the dialog."""
 
     _: KW_ONLY

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import bpy
 
 from ...errors import UserError
-from ...ui_shared.arguments import OnProgress, objects_of_scene, original, selection_kept
+from ...ui_shared.arguments import objects_of_scene, original, selection_kept
 from ...ui_shared.option_arguments import with_option_arguments
 from ...ui_shared.script_runs import run_steps
-from .crowd_baking import CrowdBakeOptions
 from .crowd_baking import bake_crowd as crowd_steps
-from .crowd_settings import is_crowd
 from .known_crowds import baked_crowd
-
-
-@dataclass(frozen=True, kw_only=True)
-class _CrowdArguments(CrowdBakeOptions):
-    progress: OnProgress | None = None
+from .options import CrowdBakeOptions
+from .settings import is_crowd
 
 
 def crowds(scene: bpy.types.Scene | None = None) -> list[bpy.types.Object]:
@@ -34,16 +27,15 @@ def crowds(scene: bpy.types.Scene | None = None) -> list[bpy.types.Object]:
     return sorted((obj for obj in found if is_crowd(obj)), key=lambda obj: obj.name)
 
 
-@with_option_arguments(_CrowdArguments)
-def bake_crowd(crowd: bpy.types.Object, options: _CrowdArguments) -> bpy.types.Object:
-    """Make posed meshes of a crowd, and an object that picks from them in every frame.
+@with_option_arguments(CrowdBakeOptions)
+def bake_crowd(crowd: bpy.types.Object, options: CrowdBakeOptions) -> bpy.types.Object:
+    """Make posed meshes of a crowd, for renders and for files without this add-on.
 
-    An earlier bake of the crowd is replaced.
+    An object picks from them in every frame. An earlier bake of the crowd is replaced.
 
     Args:
         crowd: the Empty.
         {options}
-        progress: called after each step.
 
     Returns:
         the object that shows the crowd.

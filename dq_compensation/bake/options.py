@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from ..core.rest_offsets import Target
 from ..scene.blender.scenes import frames_of_range
 from ..scene.settings.declaration import TOLERANCE, frozen_values, props
+from ..steps import TakesLong
 from .bake_targets import BakeOnto
 
 
@@ -79,7 +80,7 @@ class PoseOptions(TargetOptions):
 
 
 @frozen_values
-class KeyOptions(TargetOptions, MemoryOptions):
+class KeyOptions(TargetOptions, MemoryOptions, TakesLong):
     """The options of a bake to many keys; those of correctives, where bakes differ."""
 
     _: KW_ONLY
