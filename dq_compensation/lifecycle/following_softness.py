@@ -20,7 +20,7 @@ from ..modifier.soft_copies import ensure_soft_copy
 from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
-from ..scene.binding.content import FOLLOWED, digest, digest_of_bones, digest_of_modifiers_before
+from ..scene.binding.facts import FOLLOWED, digest, digest_of_bones, digest_of_modifiers_before
 from ..scene.binding.soft_copy import (
     KEYS_IN_RECORD,
     RECORD_PROPERTY,

@@ -60,7 +60,7 @@ from ..modifier.written_record import (
     partly_applied,
 )
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import STATE_PROPERTY
+from ..scene.binding.facts import STATE_PROPERTY
 from ..scene.binding.modifiers_before import may_differ_in_frames
 from ..scene.binding.signatures import mesh_signature, object_signature
 from ..scene.binding.soft_copy import keeps_soft_weights

@@ -24,7 +24,7 @@ import bpy
 from ..errors import BindingError
 from ..holding import look_again
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import STATE_PROPERTY
+from ..scene.binding.facts import STATE_PROPERTY
 from ..scene.binding.modifiers_before import differing_in_renders, signature_before
 from ..scene.binding.soft_copy import acting_soft_copy, digest_of_found_weights
 from ..scene.blender.mesh import mesh_of

@@ -1,7 +1,7 @@
 """Remembers in the file what a node modifier was made for, and what bones were taken for.
 
 Two records of digests, each in the data-block with what was made, so that undo and copying keep
-them together. That of the mesh is about its attributes (`scene.binding.content`: vertices, weights,
+them together. That of the mesh is about its attributes (`scene.binding.facts`: vertices, weights,
 example shapes), that of the object about all else that its modifier depends on, the modifier's own
 parts included. A part whose digest is another one now has changed, or was edited by hand.
 
@@ -35,12 +35,12 @@ import numpy as np
 
 from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import (
+from ..scene.binding.facts import (
     FOLLOWED,
     OTHER_MESHES,
     STATE_PROPERTY,
-    Digests,
-    changed_digests,
+    Facts,
+    changed_since,
     digest,
     structure_of,
 )
@@ -208,7 +208,7 @@ def changed_parts(
     known = record_in(skinned.obj, STATE_PROPERTY)
     settings = as_written(skinned.obj, settings)
     structure = structure_of(skinned) if binding is None else binding.structure
-    found = [*changed_digests(known, _state(seen, settings, structure, PARTS))]
+    found = [*changed_since(known, _state(seen, settings, structure, PARTS))]
     if known.get(STAMP) != TREE_VERSION:
         found.append(VERSION)
     if _CONTENT in known and ATTRIBUTES in found:
@@ -226,7 +226,7 @@ def changed_parts(
             else {}
         )
         content = known.get(_CONTENT, written | beside)
-        found += changed_digests(content, binding.as_skinned(settings).content)
+        found += changed_since(content, binding.as_skinned(settings).content)
     return tuple(found)
 
 
@@ -327,7 +327,7 @@ def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
     return None if counts is None else (counts[0], counts[1])
 
 
-def _state(seen: Seen, settings: Settings, structure: Digests, parts: Iterable[Part]) -> Digests:
+def _state(seen: Seen, settings: Settings, structure: Facts, parts: Iterable[Part]) -> Facts:
     """The digests of all that the modifier depends on but for what the mesh's record has."""
     found = structure.copy()
     found["settings"] = digest(

@@ -71,7 +71,7 @@ class Status:
         linear_bones: the bones whose example poses blend linearly.
         example_result: what came of the shape that was applied last, a sentence for the panel.
         key_values: shape (m,), the shape keys' values at the last check.
-        signature: of the object and of its mesh, as `scene.binding.content` has them, at the last
+        signature: of the object and of its mesh, as `scene.binding.facts` has them, at the last
             look at each; 0 before the first one.
         has_spread: whether any twist was spread then.
         newer: what has changed in the file of a linked mesh since its modifier was made, as of the

@@ -15,7 +15,7 @@ from typing import Any
 
 import bpy
 
-from ..scene.binding.content import digest
+from ..scene.binding.facts import digest
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.addon_preferences import check_follows_edits

@@ -20,7 +20,7 @@ from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import extent, transformed_points
 from ..errors import BindingError
 from ..scene.binding.bind import modifier_influences
-from ..scene.binding.content import structure_of
+from ..scene.binding.facts import structure_of
 from ..scene.binding.modifiers_before import writes_weights
 from ..scene.binding.signatures import mesh_signature, object_signature
 from ..scene.binding.soft_copy import keeps_soft_weights

@@ -23,7 +23,7 @@ from ..core.skeleton import JointStrengths
 from ..errors import UserError, raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import (
+from ..scene.binding.facts import (
     OTHER_MESHES,
     SOFT_WEIGHTS,
     digest,

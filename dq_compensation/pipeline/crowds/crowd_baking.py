@@ -16,7 +16,7 @@ from bpy.types import Depsgraph, Object, Scene
 
 from ...arrays import Float32s, Float64s, Int64s
 from ...errors import UserError
-from ...scene.binding.content import digest
+from ...scene.binding.facts import digest
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import text_in
 from ...scene.blender.placement import world_matrix

@@ -1,4 +1,4 @@
-"""Digests of what moves an armature: they show whether what was sampled from it is up to date.
+"""Facts of what moves an armature: they show whether what was sampled from it is up to date.
 
 Nothing is evaluated. What an animation changes from frame to frame is left out: its curves count.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ...scene.binding.content import Digests, digest, digest_of_bones
+from ...scene.binding.facts import Facts, digest, digest_of_bones
 from ...scene.binding.shape_key_offsets import shape_key_signature
 from ...scene.blender.animation_curves import (
     PlayedAction,
@@ -51,7 +51,7 @@ _IK_SWITCHES = (
 _INHERITS = ("use_inherit_rotation", "use_local_location", "use_relative_parent")
 
 
-def motion_digests(armature: bpy.types.Object) -> Digests:
+def motion_digests(armature: bpy.types.Object) -> Facts:
     """The digests of what moves an armature and the shape keys of its meshes, by names for riggers.
 
     Meshes outside of the view layer count: a character that plays a take may be excluded.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bpy
 
-from ...scene.binding.content import changed_digests
+from ...scene.binding.facts import changed_since
 from ...scene.blender.own_objects import parsed_record
 from ...scene.settings.setting_events import only_with
 from ...session.changes import EDIT, LOADED, RESTORED, Changes, Update
@@ -45,7 +45,7 @@ def _check_takes_of(armature: bpy.types.Object) -> None:
     now = motion_digests(armature)
     for item in takes_of(armature):
         if not item.is_copied:
-            note_changed(item, changed_digests(parsed_record(item.made_from), now))
+            note_changed(item, changed_since(parsed_record(item.made_from), now))
 
 
 def watch_takes() -> None:

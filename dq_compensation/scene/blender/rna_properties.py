@@ -1,6 +1,6 @@
 """Walks over the properties of a part of Blender's data, whatever its type: modifiers, constraints.
 
-Digests and fingerprints are made from them, so that no list of settings grows old.
+Facts are read from them, so that no list of settings grows old.
 """
 
 from __future__ import annotations
