@@ -11,6 +11,7 @@ from ..errors import UserError
 from ..examples.operators import active_character
 from ..lifecycle.following import binding_with_current_softness
 from ..scene.binding.controlled_joints import joints_of_controls
+from ..scene.binding.facts import of_whom
 from ..scene.binding.kept_shapes import digest_of_shapes
 from ..scene.blender.rigging import rig_of
 from ..scene.settings.object_settings import (
@@ -226,20 +227,12 @@ def draw_folds(layout: UILayout, context: Context, obj: Object) -> None:
         row = column.row(align=True)
         row.operator("dqc.solve_folds_again", icon="FILE_REFRESH")
         row.operator("dqc.remove_solved", icon="TRASH")
-        if changed := _changed(meshes):
+        if changed := of_whom({each.name: changed_since_solved(each) for each in meshes}):
             text = f"The solved shapes are older than {listed(changed)}: Solve Again."
             draw_sentence(layout, context, text, "ERROR")
     line, details = _reports.get(meshes[0].session_uid, ("", ""))
     if line:
         draw_in_one_line(layout.row(), f"{line} {details}", line, "CHECKMARK")
-
-
-def _changed(meshes: Sequence[Object]) -> list[str]:
-    """What of a character has changed since its folds were solved: of which mesh, of several."""
-    each = [(mesh.name, changed_since_solved(mesh)) for mesh in meshes]
-    if len({changed for _, changed in each}) == 1:
-        return list(each[0][1])
-    return [f"{what} of {name}" for name, changed in each for what in changed]
 
 
 def unregister() -> None:

@@ -20,9 +20,16 @@ from ..modifier.soft_copies import ensure_soft_copy
 from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
-from ..scene.binding.facts import FOLLOWED, digest, digest_of_bones, digest_of_modifiers_before
+from ..scene.binding.facts import (
+    FOLLOWED,
+    changed_since,
+    digest,
+    digest_of_bones,
+    digest_of_modifiers_before,
+)
 from ..scene.binding.soft_copy import (
     KEYS_IN_RECORD,
+    PAINTED_WEIGHTS,
     RECORD_PROPERTY,
     keeps_soft_weights,
     less_soft_joints,
@@ -84,7 +91,7 @@ def awaits_first(skinned: SkinnedObject) -> bool:
     if obj.session_uid not in _awaiting_first or skinned.ours is not None:
         return False
     # Others have no other modifier with soft weights.
-    return status_of(obj).softness.is_old and acting.compensates and not acting.by_example
+    return bool(status_of(obj).softness.older_than) and acting.compensates and not acting.by_example
 
 
 def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
@@ -105,7 +112,7 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
             # The numbers of the bones count in both.
             same_bones = record.get("bones") == digest_of_bones(skinned.rig, named=False)
             painted, _ = content_digests(skinned)
-            known.painted_since = same_bones and record.get("painted") != painted
+            known.painted_since = same_bones and record.get(PAINTED_WEIGHTS) != painted
         return
     if reason := softness_refusal(skinned):
         _refuse(skinned, reason)
@@ -127,7 +134,8 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
     if any(before.get(name) != wanted.get(name) for name in ("shape", KEYS_IN_RECORD)):
         # Its points are numbered as the vertices were: until it is written anew it does not act.
         mesh_of(copy).pop(RECORD_PROPERTY, None)
-    known.is_old = True
+    changed = changed_since(before, dict.fromkeys(before) | wanted)
+    known.older_than = changed if before else ("the mesh",)
 
 
 def soften_now(obj: bpy.types.Object) -> None:
@@ -140,7 +148,7 @@ def soften_now(obj: bpy.types.Object) -> None:
         return
     for each in records:
         known = status_of(each).softness
-        known.is_old, known.to_prove, known.proof_stopped = False, True, False
+        known.older_than, known.to_prove, known.proof_stopped = (), True, False
 
 
 def detach_new_soft_copy(obj: bpy.types.Object) -> None:
@@ -177,7 +185,7 @@ def _refuse(skinned: SkinnedObject, reason: str) -> None:
 def _fail(obj: bpy.types.Object, wanted: dict[str, Any], error: UserError) -> None:
     """The same after an error, until something changes."""
     known = status_of(obj).softness
-    known.is_old, known.stopped, known.failure = False, wanted, str(error)
+    known.older_than, known.stopped, known.failure = (), wanted, str(error)
     _refuse(SkinnedObject(obj), known.failure)
 
 
@@ -186,7 +194,7 @@ def waiting_objects() -> list[bpy.types.Object]:
     return [
         obj
         for obj in enabled_objects()
-        if status_of(obj).softness.is_old
+        if status_of(obj).softness.older_than
         and not deformation_refusal(SkinnedObject(obj))
         and not _is_stopped(obj)
     ]
@@ -205,7 +213,7 @@ def unproved_objects() -> list[bpy.types.Object]:
 def is_unproved(obj: bpy.types.Object) -> bool:
     """Whether the soft weights of an enabled object are still to be proved."""
     known, skinned = status_of(obj).softness, SkinnedObject(obj)
-    waits = known.to_prove and not (known.is_old or known.proof_stopped)
+    waits = known.to_prove and not (known.older_than or known.proof_stopped)
     if not waits or not _is_softened(skinned):
         return False
     return soft_copy(skinned) is not None and less_soft_joints(skinned) is None
@@ -334,7 +342,7 @@ def _compute(
         else:
             for each in uids:
                 known = memories(Status)[each].softness
-                known.is_old, known.to_prove, known.proof_stopped = False, True, False
+                known.older_than, known.to_prove, known.proof_stopped = (), True, False
             done += len(uids)
             check_soon(0.0)
         finally:

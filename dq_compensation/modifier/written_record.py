@@ -230,35 +230,26 @@ def changed_parts(
     return tuple(found)
 
 
-# A modifier that was made before these have changed still fits the mesh and the bones.
-_OLDER = frozenset({"vertex groups", "shape keys", "bones", "envelopes", "Armature modifier"})
+OLDER = frozenset(
+    ("vertex groups", "shape keys", "bones", "envelopes", "Armature modifier")
+    + ("vertices", "weights", "example shapes", "shapes of keys", OTHER_MESHES)
+)
+"""A modifier that was made before these have changed still fits the mesh and the bones."""
 
 
 def changed_parts_of_linked_mesh(seen: Seen, settings: Settings) -> tuple[str, ...]:
     """The parts for which the modifier of an object with a linked mesh does not fit any more.
 
-    That the object has moved is a note, and so are `newer_parts_of_linked_mesh`; a modifier of an
+    That the object has moved is a note, and so are those that are `OLDER`; a modifier of an
     earlier version serves. What followed modifiers make otherwise in this file passes. Bones that
     the palette has and the armature has not do not move what they moved.
     """
-    found, passing = changed_parts(seen, settings), _OLDER | {PLACE, BASE, VERSION, FOLLOWED}
+    found, passing = changed_parts(seen, settings), OLDER | {PLACE, BASE, VERSION, FOLLOWED}
     palette, rig = seen.palette, seen.skinned.find_rig()
     if palette is not None and rig is not None:
         names = {name for name, _ in bone_groups(palette)}
         passing -= {"bones"} if names - set(armature_of(rig).bones.keys()) else set()
     return tuple(part for part in found if part not in passing)
-
-
-def newer_parts_of_linked_mesh(
-    seen: Seen, settings: Settings, binding: Binding | None = None
-) -> tuple[str, ...]:
-    """What has changed in its file since the modifier of an object with a linked mesh was made.
-
-    Args:
-        binding: of the object as it is now; without it, vertices and weights are taken on trust.
-    """
-    older = _OLDER if binding is None else _OLDER | binding.content.keys()
-    return tuple(part for part in changed_parts(seen, settings, binding) if part in older)
 
 
 def _are_of_another(skinned: SkinnedObject, known: dict[str, Any], written: dict[str, Any]) -> bool:

@@ -36,6 +36,7 @@ from ..scene.binding.soft_copy import (
     FEATURES_PROPERTY,
     KEYS_IN_RECORD,
     LESS_SOFT,
+    PAINTED_WEIGHTS,
     RECORD_PROPERTY,
     copies_keys,
     digest_of_found_weights,
@@ -468,7 +469,7 @@ def wanted_record(skinned: SkinnedObject, painted: str, shape: str) -> dict[str,
             ],
             "bones": digest_of_bones(skinned.rig, named=False),
             "place": _place(skinned),
-            "painted": painted,
+            PAINTED_WEIGHTS: painted,
             "shape": shape,
             "vertices": len(skinned.mesh.vertices),
         }
@@ -665,7 +666,7 @@ def _is_of_record(skinned: SkinnedObject, binding: Binding, record: dict[str, An
     """Whether a binding has read just the painted weights that a record is about."""
     weights, corners = binding.weights_of_mesh, binding.mesh_arrays.corner_vertex
     assert weights is not None
-    return record["painted"] == _digest_of_painted(skinned, weights, binding.rest, corners)
+    return record[PAINTED_WEIGHTS] == _digest_of_painted(skinned, weights, binding.rest, corners)
 
 
 def _all_vertices(binding: Binding) -> Indices:

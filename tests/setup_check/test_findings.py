@@ -58,7 +58,7 @@ def is_outdated(obj: Object) -> bool:
     known(obj).seconds = QUICK
     update()
     check_outdated()
-    return known(obj).outdated
+    return bool(known(obj).outdated)
 
 
 def edit_mesh(obj: Object) -> None:
@@ -95,23 +95,25 @@ def change_setting(obj: Object) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "names"),
     [
-        edit_mesh,
-        paint,
-        move,
-        pose,
-        move_armature,
-        change_bones,
-        add_modifier,
-        change_setting,
+        (edit_mesh, ["vertices of Body"]),
+        (paint, ["weights of Body"]),
+        (move, ["place of Body"]),
+        (pose, ["scale of bones of {rig}"]),
+        (move_armature, ["place of {rig}"]),
+        (change_bones, ["bones of {rig}"]),
+        (add_modifier, ["modifiers of Body"]),
+        (change_setting, ["settings of Body"]),
     ],
 )
 def test_a_change_of_the_character_makes_its_findings_outdated(
-    body: Object, change: Callable[[Object], None]
+    body: Object, change: Callable[[Object], None], names: list[str]
 ) -> None:
+    rig = body.modifiers[0].object.name
     change(body)
     assert is_outdated(body)
+    assert [*known(body).outdated] == [each.format(rig=rig) for each in names]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from bpy.types import Context, Object
 
 from ...arrays import Float64s, Int64s
 from ...errors import UserError
+from ...scene.binding.facts import Facts, digest
 from ...scene.settings.addon_preferences import PREFERENCES_RESET
 from ...scene.settings.setting_events import FOLLOWED_SETTING_CHANGED, only_with
 from ...session.changes import EDIT, LOADED, RESTORED, Changes
@@ -21,6 +22,7 @@ from ...session.memory import keep_only, memories, memory_of
 from ...session.status import NEEDS_BINDING, RECONCILED, check_soon, tag_redraw
 from ...wording import counted, sized
 from ..takes.known_takes import TAKE_HAS_NEW_NAME, TAKES_CHANGED
+from ..takes.takes import Take
 from .crowd_roles import Role, Signature, enabled_meshes, role_of, role_signature
 from .crowd_settings import (
     CROWD_CHANGED,
@@ -79,6 +81,24 @@ class CrowdState:
         """Shape (2, 2): the least and the largest x and y at which figures stand."""
         places = self.figures.places[:, :2, 3]
         return np.stack((places.min(axis=0), places.max(axis=0)))
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The facts of its figures and of the takes that they play."""
+        figures = self.figures
+        arrays = (figures.roles, figures.places, figures.phases, figures.speeds)
+        played = [(role.armature_name, role.fade_frames) for role in self.roles]
+        takes = [take for role in self.roles for take in (role.first, role.second) if take]
+        return {
+            "figures": digest(*arrays, played, self.start_frame),
+            "takes": digest(*(each for take in takes for each in _read_of_take(take))),
+        }
+
+
+def _read_of_take(take: Take) -> tuple[object, ...]:
+    keys, values = take.keys, take.values
+    of_values = (values.names, values.keys.frames, values.values)
+    return take.rotations, take.locations, take.scales, keys.frames, take.fps, *of_values
 
 
 @dataclass

@@ -9,7 +9,7 @@ from ...scene.blender.own_objects import text_in
 from ...session.known_objects import KnownObjects
 from .crowd_settings import is_crowd, roles_of
 
-# Of all that a baked crowd is made of: True. Of the object that shows it: what it was made for.
+# Of all that a baked crowd is made of: True. Of the object that shows it: what it was made from.
 CROWD_BAKE_PROPERTY = "dq_compensation_crowd_bake"
 
 # The number of changes that may concern a crowd: edits, settings, undo, files.

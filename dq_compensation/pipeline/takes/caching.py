@@ -25,7 +25,7 @@ from ...wording import counted, listed, sized
 from .fitted_takes import fitted, scales_of_keys
 from .known_takes import note_changed, note_other_takes, read_take
 from .local_poses import Interpolation
-from .motion_digests import motion_digests
+from .motion_facts import motion_facts
 from .motion_sampling import MotionSource, SampledMotion, sample_motion
 from .stored_takes import remove_unused_take, store_take, stored_bytes
 from .take_checks import watch_takes
@@ -205,7 +205,7 @@ def cache_take(
     if len(frames) > 1 and still:
         raise UserError(_REFUSAL_STILL.format(armature=armature.name, first=first, last=last))
     item = _keep_take(armature, take, options, error * unit)
-    item.made_from = json.dumps(motion_digests(armature))
+    item.made_from = json.dumps(motion_facts(armature))
     note_changed(item, ())
     watch_takes()
     return [

@@ -64,6 +64,13 @@ def changed_since(known: Mapping[str, Any], now: Mapping[str, object]) -> tuple[
     return tuple(name for name, value in now.items() if known.get(name) != value)
 
 
+def of_whom(changed: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """What has changed of objects, by their names, for a sentence: of which, unless of all."""
+    if len(set(changed.values())) == 1:
+        return list(next(iter(changed.values())))
+    return [f"{fact} of {name}" for name, facts in changed.items() for fact in facts]
+
+
 def structure_of(skinned: SkinnedObject) -> Facts:
     """The facts of an object that are cheap to read."""
     obj, mesh, modifier = skinned.obj, skinned.mesh, skinned.find_modifier()
