@@ -1,13 +1,13 @@
 """Remembers in the file what a node modifier was made for, and what bones were taken for.
 
-Two records of digests, each in the data-block with what was made, so that undo and copying keep
-them together. That of the mesh is about its attributes (`scene.binding.facts`: vertices, weights,
-example shapes), that of the object about all else that its modifier depends on, the modifier's own
-parts included. A part whose digest is another one now has changed, or was edited by hand.
+The record of the object has all facts (`scene.binding.facts`) that its modifier depends on, and
+those of the modifier's own parts. A part that is another one now has changed, or was edited by
+hand. The record of the mesh says what its attributes were written from: an undo may read one of the
+two as it was, and keep the other in memory; and objects may share a mesh.
 
 What is compared, and what changes it:
 
-| digests | what changes them | found by |
+| facts | what changes them | found by |
 |---|---|---|
 | mesh, vertex groups, shape keys | names and counts | `structure_of` |
 | example poses | their poses and ranges | `structure_of` |
@@ -70,10 +70,6 @@ MEASURED = "measured by"
 VERSION = "version of the add-on"
 STAMP = "stamp"
 
-# Of the object's record: the content, where objects share a mesh of which it reads no attributes.
-# That of the mesh is about one that does, perhaps on another armature.
-_CONTENT = "content"
-
 _ALWAYS_RECORDED = ("curve", "limb_axis", "vertex_group", "blend_group")
 
 
@@ -121,26 +117,18 @@ def remember(made: Wanted, modifier: bpy.types.NodesModifier) -> None:
     """Remember the state that the modifier of an object has just been made for."""
     skinned, binding, settings = made.skinned, made.binding, made.settings
     obj, mesh = skinned.obj, mesh_of(made.attributes or skinned.obj)
-    attributes = dict[str, object]()
+    facts: dict[str, object] = {**binding.content}
     # A palette may be there for the names of bones alone.
     if made.reads_mesh:
-        attributes[_EDITION] = edition_of(made.palette)
+        facts[_EDITION] = edition_of(made.palette)
     if settings.compensates:
-        attributes[MEASURED] = _measuring_of(settings)
-        attributes["place"] = binding.object_to_armature.ravel().tolist()
-        attributes["extent"] = binding.extent
-    written = record_in(mesh, CONTENT_PROPERTY)
-    of_object = {OTHER_MESHES: binding.content[OTHER_MESHES], **attributes}
-    content = written | binding.content | of_object
-    is_linked = skinned.mesh.library is not None
+        facts[MEASURED] = _measuring_of(settings)
+        facts["place"] = binding.object_to_armature.ravel().tolist()
+        facts["extent"] = binding.extent
     # Else the mesh may have the attributes of an object that shares it.
-    if shares := not made.reads_mesh and (is_linked or skinned.mesh.users > 1):
-        content = written
-    elif not made.reads_mesh:
-        content = {name: each for name, each in content.items() if name not in of_object}
-        content |= {name: written[name] for name in of_object if name in written}
-    if content != written:
-        keep_record(mesh, CONTENT_PROPERTY, content)
+    is_own = made.reads_mesh or not _is_shared(skinned)
+    if is_own and facts != record_in(mesh, CONTENT_PROPERTY):
+        keep_record(mesh, CONTENT_PROPERTY, facts)
     # What was not written is as it was remembered last.
     state = record_in(obj, STATE_PROPERTY) if made.keeps_modifiers else {}
     if made.only_content:
@@ -149,14 +137,15 @@ def remember(made: Wanted, modifier: bpy.types.NodesModifier) -> None:
         parts = [each for each in PARTS if not (made.keeps_modifiers and each.of_modifiers)]
         kept = {name: state[name] for name in OF_MODIFIERS & state.keys()}
         state = kept | _state(Seen(skinned, modifier), settings, binding.structure, parts)
-    record: dict[str, object] = {**state, **of_object, STAMP: TREE_VERSION}
-    record.pop(_CONTENT, None)
-    if shares:
-        record[_CONTENT] = binding.content
+    record: dict[str, object] = {**state, **facts, STAMP: TREE_VERSION}
     if isinstance(made.found.compensation, MeasuredJoints):
         record["joints"] = made.found.compensation.joint_counts
     keep_record(obj, STATE_PROPERTY, record)
     keep_record(obj, BONES_PROPERTY, kinds_by_name(made))
+
+
+def _is_shared(skinned: SkinnedObject) -> bool:
+    return skinned.mesh.library is not None or skinned.mesh.users > 1
 
 
 def was_applied(skinned: SkinnedObject) -> bool:
@@ -211,22 +200,15 @@ def changed_parts(
     found = [*changed_since(known, _state(seen, settings, structure, PARTS))]
     if known.get(STAMP) != TREE_VERSION:
         found.append(VERSION)
-    if _CONTENT in known and ATTRIBUTES in found:
-        found.remove(ATTRIBUTES)
+    if ATTRIBUTES in found and _EDITION not in known and _is_shared(skinned):
+        found.remove(ATTRIBUTES)  # of an object that shares the mesh
     written = record_in(mesh_of(seen.attributes or skinned.obj), CONTENT_PROPERTY)
     if settings.compensates and _is_elsewhere(skinned, known):
         found.append(PLACE)
     elif ATTRIBUTES not in found and _are_of_another(skinned, known, written):
         found.append(ATTRIBUTES)
     if binding is not None:
-        # Where none is read, the mesh may have those of an object with other meshes beside it.
-        beside = (
-            {OTHER_MESHES: known[OTHER_MESHES]}
-            if OTHER_MESHES in known and _EDITION not in known
-            else {}
-        )
-        content = known.get(_CONTENT, written | beside)
-        found += changed_since(content, binding.as_skinned(settings).content)
+        found += changed_since(known, binding.as_skinned(settings).content)
     return tuple(found)
 
 

@@ -35,11 +35,11 @@ from .crowd_settings import (
 from .crowds import Figures, Variation, figures_of, grid_places
 from .known_crowds import (
     all_crowds,
-    change_count,
     crowds,
     follow_name,
     forget_crowds,
     is_in_crowd,
+    looked_at,
     note_change,
 )
 
@@ -106,7 +106,6 @@ class _CrowdMemory:
     """The last state of a crowd and what it was made from, and the state of the panel."""
 
     state: CrowdState | None = None
-    change_count: int = -1
     signature: Signature = ()
     shown: CrowdState | None = None
 
@@ -115,11 +114,11 @@ def figures_of_crowd(crowd: Object) -> CrowdState:
     """The figures of a crowd, evaluated; the same object as long as nothing has changed."""
     crowd = cast("Object", crowd.original)
     memory = memory_of(crowd, _CrowdMemory)
-    if memory.state is None or memory.change_count != change_count():
+    if memory.state is None or crowd.session_uid not in looked_at:
         signature = _signature(crowd)
         if memory.state is None or memory.signature != signature:
             memory.state, memory.signature = _state(crowd), signature
-        memory.change_count = change_count()
+        looked_at.add(crowd.session_uid)
     return memory.state
 
 

@@ -25,8 +25,8 @@ from ..blender.envelopes import envelope_state
 from ..blender.skinned_object import SkinnedObject
 from .kept_examples import example_items
 from .kept_shapes import digest_of_shapes
-from .modifiers_before import signature_before
-from .shape_key_offsets import shape_key_signature
+from .modifiers_before import values_before
+from .shape_key_offsets import setup_of_keys
 from .soft_copy import acting_soft_copy, digest_of_found_weights, keeps_soft_weights, record_of
 
 # A custom property of an object: what its modifier was made for; and what is there of the others.
@@ -80,7 +80,7 @@ def structure_of(skinned: SkinnedObject) -> Facts:
     found = {
         "mesh": digest(counts),
         "vertex groups": digest(obj.vertex_groups.keys()),
-        "shape keys": digest(() if keys is None else shape_key_signature(keys)),
+        "shape keys": digest(() if keys is None else setup_of_keys(keys)),
         "example poses": digest(items),
         "solved shapes": digest(digest_of_shapes(obj)),
         FOLLOWED: digest_of_modifiers_before(skinned),
@@ -97,7 +97,7 @@ def structure_of(skinned: SkinnedObject) -> Facts:
 
 def digest_of_modifiers_before(skinned: SkinnedObject) -> str:
     """A digest that changes where other modifiers come before the Armature modifier."""
-    return digest(signature_before(skinned))
+    return digest(values_before(skinned))
 
 
 def digest_of_soft_weights(skinned: SkinnedObject) -> str:
