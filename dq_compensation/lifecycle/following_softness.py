@@ -22,6 +22,7 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
 from ..scene.binding.facts import (
     FOLLOWED,
+    OTHER_MESHES,
     changed_since,
     digest,
     digest_of_bones,
@@ -122,20 +123,19 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
     before = None if binding is None else binding.structure[FOLLOWED]
     if edited or before not in (None, digest_of_modifiers_before(skinned)):
         known.content = content_digests(skinned)
-    wanted = _wanted(obj)
-    if record_of(skinned) == wanted:
+    wanted, record = _wanted(obj), record_of(skinned)
+    changed = changed_since(record, wanted)
+    if not changed:
         known.stopped = None
         return
     if known.failure and known.stopped == wanted:
         _refuse(skinned, known.failure)
         return
     copy = ensure_soft_copy(skinned)
-    before = record_of(skinned)
-    if any(before.get(name) != wanted.get(name) for name in ("shape", KEYS_IN_RECORD)):
+    if not {"shape", KEYS_IN_RECORD}.isdisjoint(changed):
         # Its points are numbered as the vertices were: until it is written anew it does not act.
         mesh_of(copy).pop(RECORD_PROPERTY, None)
-    changed = changed_since(before, dict.fromkeys(before) | wanted)
-    known.older_than = changed if before else ("the mesh",)
+    known.older_than = changed if record else ("the mesh",)
 
 
 def soften_now(obj: bpy.types.Object) -> None:
@@ -286,15 +286,13 @@ def _records(obj: bpy.types.Object) -> dict[bpy.types.Object, dict[str, Any]]:
     members = sorted((obj, *beside), key=lambda each: each.name)
     own = [_own_record(each) for each in members]
     fixed = _fixed_beside(obj)
-    if len(own) == 1 and not fixed:
-        return {obj: own[0]}
     texts = [json.dumps(record) for record in own]
     # Their records differ where their weights do.
     texts += [json.dumps([_own_record(each), record_of(SkinnedObject(each))]) for each in fixed]
     found = {}
     for number, (each, record) in enumerate(zip(members, own, strict=True)):
         others = sorted(texts[:number] + texts[number + 1 :])
-        found[each] = record | {"other meshes": digest(others)}
+        found[each] = record | {OTHER_MESHES: digest(others)}
     return found
 
 

@@ -39,7 +39,10 @@ def checked_facts(
     """
     if isinstance(block, bpy.types.Mesh):
         keys = block.shape_keys
-        return facts_of_mesh(block) | {"users": digest(block.users, keys and keys.session_uid)}
+        return facts_of_mesh(block) | {
+            "users of the mesh": digest(block.users),
+            "shape keys": digest(keys and keys.session_uid),
+        }
     if isinstance(block, bpy.types.Key):
         return facts_of_keys(block) | {"animation": digest(*_of_animation(block))}
     if isinstance(block, bpy.types.Armature):

@@ -94,12 +94,14 @@ def mark_all_touched() -> bool:
 def compare(obj: bpy.types.Object, found: Findings, depsgraph: bpy.types.Depsgraph) -> None:
     """Mark findings as outdated if what was touched has really changed; not in Edit Mode."""
     blocks = _watched_blocks(obj, found.beside)
-    changed = [f"data of {obj.name}"] if blocks.keys() != found.watched.keys() else []
+    changed = set(found.outdated)
     for uid in found.touched & blocks.keys():
         block, owner = blocks[uid]
         facts = changed_since(found.watched[uid], checked_facts(block, owner, depsgraph))
-        changed += [f"{name} of {owner.name}" for name in facts]
-    found.outdated = tuple(dict.fromkeys((*found.outdated, *sorted(changed))))
+        changed |= {f"{name} of {owner.name}" for name in facts}
+    if not changed and blocks.keys() != found.watched.keys():
+        changed = {f"data of {obj.name}"}
+    found.outdated = tuple(sorted(changed))
     found.touched.clear()
 
 

@@ -26,6 +26,7 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.facts import (
     OTHER_MESHES,
     SOFT_WEIGHTS,
+    changed_since,
     digest,
     digest_of_bones,
     structure_of,
@@ -457,26 +458,21 @@ def wanted_record(skinned: SkinnedObject, painted: str, shape: str) -> dict[str,
     bones, groups = skinned.armature.bones, skinned.obj.vertex_groups
     body = skinned.settings.lies_on
     chosen = kinds_by_index(skinned.settings.bone_kinds, bones.keys())
-    kinds = [list(each) for each in chosen]
-    joints = [list(each) for each in _chosen_softness(skinned.obj, bones.keys())]
-    return (
-        ({} if body is None else {"lies on": body.name})
-        | {
-            "softness": recorded_softness(skinned),
-            "softness group": groups.find(skinned.settings.softness_group),
-            "locked groups": [
-                each.index for each in groups if each.lock_weight and each.name in bones
-            ],
-            "bones": digest_of_bones(skinned.rig, named=False),
-            "place": _place(skinned),
-            PAINTED_WEIGHTS: painted,
-            "shape": shape,
-            "vertices": len(skinned.mesh.vertices),
-        }
-        | ({"bone kinds": kinds} if kinds else {})
-        | ({"joint softness": joints} if joints else {})
-        | ({KEYS_IN_RECORD: True} if copies_keys(skinned) else {})
-    )
+    joints = _chosen_softness(skinned.obj, bones.keys())
+    return {
+        "lies on": body and body.name,
+        "softness": recorded_softness(skinned),
+        "softness group": groups.find(skinned.settings.softness_group),
+        "locked groups": [each.index for each in groups if each.lock_weight and each.name in bones],
+        "bones": digest_of_bones(skinned.rig, named=False),
+        "place": _place(skinned),
+        PAINTED_WEIGHTS: painted,
+        "shape": shape,
+        "vertices": len(skinned.mesh.vertices),
+        "bone kinds": [list(each) for each in chosen],
+        "joint softness": [list(each) for each in joints],
+        KEYS_IN_RECORD: copies_keys(skinned),
+    }
 
 
 def _chosen_softness(obj: bpy.types.Object, names: Sequence[str]) -> JointStrengths:
@@ -596,12 +592,8 @@ def _proved_before(records: Mapping[bpy.types.Object, dict[str, Any]]) -> Proof:
     found: list[LessSoft] | None = None
     for obj, record in records.items():
         skinned = SkinnedObject(obj)
-        before = record_of(skinned)
-        if any(
-            before.get(name) != record.get(name)
-            for name in before.keys() | record.keys()
-            if name not in ("joint softness", OTHER_MESHES)
-        ):
+        changed = changed_since(record_of(skinned), record)
+        if not {"joint softness", OTHER_MESHES}.issuperset(changed):
             return None
         found = less_soft_joints(skinned)
     return found

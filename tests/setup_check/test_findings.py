@@ -230,11 +230,18 @@ def move_a_tail(obj: Object) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [change_a_key, mute_a_key, key_a_scale, rename_a_group, scale_by_a_constraint, move_a_tail],
+    ("change", "name"),
+    [
+        (change_a_key, "shape keys of Body"),
+        (mute_a_key, "shape keys of Body"),
+        (key_a_scale, "animation of {rig}"),
+        (rename_a_group, "vertex groups of Body"),
+        (scale_by_a_constraint, "constraints of bones of {rig}"),
+        (move_a_tail, "bones of {rig}"),
+    ],
 )
 def test_what_a_check_reads_makes_findings_outdated(
-    body: Object, change: Callable[[Object], None]
+    body: Object, change: Callable[[Object], None], name: str
 ) -> None:
     body.shape_key_add(name="Basis")
     body.shape_key_add(name="Key")
@@ -243,6 +250,7 @@ def test_what_a_check_reads_makes_findings_outdated(
     bpy.ops.dqc.check()
     change(body)
     assert is_outdated(body)
+    assert name.format(rig=body.modifiers[0].object.name) in known(body).outdated
 
 
 def test_a_check_in_edit_mode_is_made_again_afterwards(body: Object) -> None:
