@@ -12,7 +12,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..scene.binding.edited_facts import facts_of_keys, facts_of_mesh
+from ..scene.binding.edited_facts import facts_of_keys, facts_of_mesh, settings_of_constraints
 from ..scene.binding.facts import Facts, digest, digest_of_bones
 from ..scene.binding.soft_copy import less_soft_joints
 from ..scene.blender.animation_curves import animated_paths, played_actions, values_played
@@ -77,8 +77,7 @@ def _of_object(
         matrices = read_property(posed.bones, "matrix_channel", np.float32, (4, 4))[:, :3, :3]
         is_scaled = np.abs(np.linalg.norm(matrices, axis=2) - 1.0) > 1e-3  # by a constraint
         yield "scale of bones", read_property(obj.pose.bones, "scale", np.float32, (3,)), is_scaled
-        constraints = [each for bone in obj.pose.bones for each in bone.constraints]
-        yield "constraints of bones", *(list(plain_values(each)) for each in constraints)
+        yield "constraints of bones", *settings_of_constraints(obj)
 
 
 def _of_animation(owner: bpy.types.ID) -> Iterator[object]:

@@ -30,6 +30,7 @@ from dq_compensation.pipeline.crowds.known_crowds import (
     crowds_of_layer,
     is_shown_baked,
 )
+from dq_compensation.pipeline.crowds.panel import CrowdBakePanel
 from dq_compensation.scene.binding.facts import changed_since
 from dq_compensation.scene.settings.object_settings import settings_of
 from tests.blender.baked_crowds import (
@@ -40,6 +41,7 @@ from tests.blender.baked_crowds import (
     wanted_figures,
 )
 from tests.blender.libraries import load_objects
+from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.scene_builders import link, save_and_open
 from tests.kept_files import Pair
 from tests.replaced_functions import count_calls
@@ -448,6 +450,10 @@ def test_drawing_the_panel_again_compares_no_figures(
         for _ in range(5):
             assert changed_since_baked(crowd, state, bpy.context.scene, baked) == names
         assert read["_read_of_take"] == (len(takes) if names else 0)
+    layout = RecordedLayout()
+    CrowdBakePanel.fill(layout, bpy.context, crowd)
+    shown = " ".join(each.text for each in layout.leaves())
+    assert "The bake of the crowd is older than its figures: Bake Again." in shown
 
 
 def test_a_take_that_differs_in_scales_alone_is_noticed(crowd: Object) -> None:

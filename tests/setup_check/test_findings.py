@@ -253,6 +253,21 @@ def test_what_a_check_reads_makes_findings_outdated(
     assert name.format(rig=body.modifiers[0].object.name) in known(body).outdated
 
 
+def test_what_animation_moves_of_a_constraint_leaves_findings_as_they_are(body: Object) -> None:
+    constraint = body.modifiers[0].object.pose.bones["Lower"].constraints.new("COPY_ROTATION")
+    for frame, influence in ((1, 0.0), (10, 1.0)):
+        constraint.influence = influence
+        constraint.keyframe_insert("influence", frame=frame)
+    bpy.context.scene.frame_set(1)
+    bpy.ops.dqc.check()
+    bpy.context.scene.frame_set(10)
+    assert constraint.influence == 1.0
+    mark_all_touched()  # as the end of a playback does
+    assert not is_outdated(body)
+    constraint.mute = True
+    assert is_outdated(body)
+
+
 def test_a_check_in_edit_mode_is_made_again_afterwards(body: Object) -> None:
     """The mesh is behind in Edit Mode, and cannot be compared."""
     bpy.ops.object.mode_set(mode="EDIT")

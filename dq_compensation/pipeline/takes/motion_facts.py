@@ -11,7 +11,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ...scene.binding.edited_facts import settings_of_keys
+from ...scene.binding.edited_facts import settings_of_constraints, settings_of_keys
 from ...scene.binding.facts import Facts, digest, digest_of_bones
 from ...scene.blender.animation_curves import (
     animated_paths,
@@ -70,7 +70,9 @@ def motion_facts(armature: bpy.types.Object) -> Facts:
         "Pose Position": digest(armature_of(armature).pose_position),
         "NLA strips": digest(*_strips(armature)),
         "drivers": digest(*_drivers(armature), *_drivers(armature_of(armature))),
-        "constraints": digest(*_constraints(armature, animated)),
+        "constraints": digest(
+            *settings_of_constraints(armature), *values_played(constraint_actions(armature))
+        ),
         "constraints' targets": digest(*_targets(armature)),
         "pose of bones without keys": digest(*_unkeyed(armature, animated)),
         "shape keys": digest(*(part for key in keys for part in _shape_keys(key))),
@@ -119,15 +121,6 @@ def _drivers(owner: bpy.types.ID) -> Iterator[object]:
             yield variable.name, variable.type
             for target in variable.targets:
                 yield list(plain_values(target))
-
-
-def _constraints(armature: bpy.types.Object, animated: frozenset[str]) -> Iterator[object]:
-    for bone in armature.pose.bones:
-        for constraint in bone.constraints:
-            path, settings = constraint.path_from_id(), plain_values(constraint)
-            yield bone.name, [one for one in settings if f"{path}.{one[0]}" not in animated]
-            yield [list(plain_values(one)) for one in getattr(constraint, "targets", ())]
-    yield from values_played(constraint_actions(armature))
 
 
 def _targets(armature: bpy.types.Object) -> Iterator[object]:

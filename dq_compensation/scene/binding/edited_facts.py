@@ -130,3 +130,13 @@ def settings_of_keys(keys: bpy.types.Key) -> Iterator[object]:
         is_free = block.path_from_id("value") in animated
         yield block.relative_key.name, block.frame
         yield [each for each in plain_values(block) if not (is_free and each[0] == "value")]
+
+
+def settings_of_constraints(armature: bpy.types.Object) -> Iterator[object]:
+    """The settings of the constraints of an armature's bones, those that are animated left out."""
+    animated = animated_paths(armature)
+    for bone in armature.pose.bones:
+        for constraint in bone.constraints:
+            path, settings = constraint.path_from_id(), plain_values(constraint)
+            yield bone.name, [each for each in settings if f"{path}.{each[0]}" not in animated]
+            yield [list(plain_values(each)) for each in getattr(constraint, "targets", ())]
