@@ -34,7 +34,7 @@ from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import extent
 from ..errors import UserError
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import changed_digests
+from ..scene.binding.facts import changed_since
 from ..scene.binding.kept_shapes import digest_of_shapes
 from ..scene.blender.own_objects import parsed_record
 from ..scene.blender.rigging import rig_of
@@ -492,7 +492,7 @@ def changed_since_solved(obj: Object) -> tuple[str, ...]:
     binding, solved_from = status_of(obj).binding, settings_of(obj).solved_from
     if binding is None or not solved_from or not digest_of_shapes(obj):
         return ()
-    return changed_digests(parsed_record(solved_from), _solved_from(binding, Settings.of(obj)))
+    return changed_since(parsed_record(solved_from), _solved_from(binding, Settings.of(obj)))
 
 
 def _solved_from(binding: Binding, settings: Settings) -> dict[str, str | None]:

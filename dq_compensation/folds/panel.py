@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bpy.types import Context, Object, UILayout
 
+from ..scene.binding.facts import of_whom
 from ..scene.settings.object_settings import armature_with_settings, settings_of
 from ..session.character import character_of
 from ..ui_shared.sentences import draw_in_one_line, draw_sentence
@@ -24,17 +23,9 @@ def draw_folds(layout: UILayout, context: Context, obj: Object) -> None:
         row = column.row(align=True)
         row.operator("dqc.solve_folds_again", icon="FILE_REFRESH")
         row.operator("dqc.remove_solved", icon="TRASH")
-        if changed := _changed(meshes):
+        if changed := of_whom({each.name: changed_since_solved(each) for each in meshes}):
             text = f"The solved shapes are older than {listed(changed)}: Solve Again."
             draw_sentence(layout, context, text, "ERROR")
     line, details = last_solves.get(meshes[0].session_uid, ("", ""))
     if line:
         draw_in_one_line(layout.row(), f"{line} {details}", line, "CHECKMARK")
-
-
-def _changed(meshes: Sequence[Object]) -> list[str]:
-    """What of a character has changed since its folds were solved: of which mesh, of several."""
-    each = [(mesh.name, changed_since_solved(mesh)) for mesh in meshes]
-    if len({changed for _, changed in each}) == 1:
-        return list(each[0][1])
-    return [f"{what} of {name}" for name, changed in each for what in changed]

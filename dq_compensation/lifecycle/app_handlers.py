@@ -149,7 +149,7 @@ def _before_undo(*_args: object) -> None:
 def _on_undo() -> None:
     for status in memories(Status).values():
         # What is right may have come from another step than the modifier: look at all of it again.
-        status.signature = 0, status.signature[1]
+        status.facts = {}, status.facts[1]
         # Soft weights have a mesh of their own, which may be of another step, too.
         if status.softness.content is not None:
             status.edits_read = None

@@ -189,7 +189,7 @@ def _is_any_left(changes: Changes, *, patient: bool) -> bool:
 def _is_unseen(obj: bpy.types.Object) -> bool:
     """Whether an object was not reconciled since its file was opened, or since an undo."""
     status = status_of(obj)
-    return not status.signature[0] and status.failure is None
+    return not status.facts[0] and status.failure is None
 
 
 def _is_current(obj: bpy.types.Object) -> bool:

@@ -20,9 +20,17 @@ from ..modifier.soft_copies import ensure_soft_copy
 from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
-from ..scene.binding.content import FOLLOWED, digest, digest_of_bones, digest_of_modifiers_before
+from ..scene.binding.facts import (
+    FOLLOWED,
+    OTHER_MESHES,
+    changed_since,
+    digest,
+    digest_of_bones,
+    digest_of_modifiers_before,
+)
 from ..scene.binding.soft_copy import (
     KEYS_IN_RECORD,
+    PAINTED_WEIGHTS,
     RECORD_PROPERTY,
     keeps_soft_weights,
     less_soft_joints,
@@ -84,7 +92,7 @@ def awaits_first(skinned: SkinnedObject) -> bool:
     if obj.session_uid not in _awaiting_first or skinned.ours is not None:
         return False
     # Others have no other modifier with soft weights.
-    return status_of(obj).softness.is_old and acting.compensates and not acting.by_example
+    return bool(status_of(obj).softness.older_than) and acting.compensates and not acting.by_example
 
 
 def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
@@ -105,7 +113,7 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
             # The numbers of the bones count in both.
             same_bones = record.get("bones") == digest_of_bones(skinned.rig, named=False)
             painted, _ = content_digests(skinned)
-            known.painted_since = same_bones and record.get("painted") != painted
+            known.painted_since = same_bones and record.get(PAINTED_WEIGHTS) != painted
         return
     if reason := softness_refusal(skinned):
         _refuse(skinned, reason)
@@ -115,19 +123,19 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
     before = None if binding is None else binding.structure[FOLLOWED]
     if edited or before not in (None, digest_of_modifiers_before(skinned)):
         known.content = content_digests(skinned)
-    wanted = _wanted(obj)
-    if record_of(skinned) == wanted:
+    wanted, record = _wanted(obj), record_of(skinned)
+    changed = changed_since(record, wanted)
+    if not changed:
         known.stopped = None
         return
     if known.failure and known.stopped == wanted:
         _refuse(skinned, known.failure)
         return
     copy = ensure_soft_copy(skinned)
-    before = record_of(skinned)
-    if any(before.get(name) != wanted.get(name) for name in ("shape", KEYS_IN_RECORD)):
+    if not {"shape", KEYS_IN_RECORD}.isdisjoint(changed):
         # Its points are numbered as the vertices were: until it is written anew it does not act.
         mesh_of(copy).pop(RECORD_PROPERTY, None)
-    known.is_old = True
+    known.older_than = changed if record else ("the mesh",)
 
 
 def soften_now(obj: bpy.types.Object) -> None:
@@ -140,7 +148,7 @@ def soften_now(obj: bpy.types.Object) -> None:
         return
     for each in records:
         known = status_of(each).softness
-        known.is_old, known.to_prove, known.proof_stopped = False, True, False
+        known.older_than, known.to_prove, known.proof_stopped = (), True, False
 
 
 def detach_new_soft_copy(obj: bpy.types.Object) -> None:
@@ -177,7 +185,7 @@ def _refuse(skinned: SkinnedObject, reason: str) -> None:
 def _fail(obj: bpy.types.Object, wanted: dict[str, Any], error: UserError) -> None:
     """The same after an error, until something changes."""
     known = status_of(obj).softness
-    known.is_old, known.stopped, known.failure = False, wanted, str(error)
+    known.older_than, known.stopped, known.failure = (), wanted, str(error)
     _refuse(SkinnedObject(obj), known.failure)
 
 
@@ -186,7 +194,7 @@ def waiting_objects() -> list[bpy.types.Object]:
     return [
         obj
         for obj in enabled_objects()
-        if status_of(obj).softness.is_old
+        if status_of(obj).softness.older_than
         and not deformation_refusal(SkinnedObject(obj))
         and not _is_stopped(obj)
     ]
@@ -205,7 +213,7 @@ def unproved_objects() -> list[bpy.types.Object]:
 def is_unproved(obj: bpy.types.Object) -> bool:
     """Whether the soft weights of an enabled object are still to be proved."""
     known, skinned = status_of(obj).softness, SkinnedObject(obj)
-    waits = known.to_prove and not (known.is_old or known.proof_stopped)
+    waits = known.to_prove and not (known.older_than or known.proof_stopped)
     if not waits or not _is_softened(skinned):
         return False
     return soft_copy(skinned) is not None and less_soft_joints(skinned) is None
@@ -278,15 +286,13 @@ def _records(obj: bpy.types.Object) -> dict[bpy.types.Object, dict[str, Any]]:
     members = sorted((obj, *beside), key=lambda each: each.name)
     own = [_own_record(each) for each in members]
     fixed = _fixed_beside(obj)
-    if len(own) == 1 and not fixed:
-        return {obj: own[0]}
     texts = [json.dumps(record) for record in own]
     # Their records differ where their weights do.
     texts += [json.dumps([_own_record(each), record_of(SkinnedObject(each))]) for each in fixed]
     found = {}
     for number, (each, record) in enumerate(zip(members, own, strict=True)):
         others = sorted(texts[:number] + texts[number + 1 :])
-        found[each] = record | {"other meshes": digest(others)}
+        found[each] = record | {OTHER_MESHES: digest(others)}
     return found
 
 
@@ -334,7 +340,7 @@ def _compute(
         else:
             for each in uids:
                 known = memories(Status)[each].softness
-                known.is_old, known.to_prove, known.proof_stopped = False, True, False
+                known.older_than, known.to_prove, known.proof_stopped = (), True, False
             done += len(uids)
             check_soon(0.0)
         finally:

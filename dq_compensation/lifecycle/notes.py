@@ -7,8 +7,7 @@ import bpy
 from ..core.deform import RULES
 from ..core.twist_limbs import Reason
 from ..modifier.base import base_of
-from ..modifier.parts import Seen
-from ..modifier.written_record import PLACE, changed_parts, newer_parts_of_linked_mesh
+from ..modifier.written_record import OLDER, PLACE
 from ..scene.binding.binding import Binding
 from ..scene.binding.modifiers_before import (
     examples_refusal,
@@ -75,7 +74,7 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
             "result with it (Multi Modifier). Give them 0 or 1."
         )
     if obj.library is not None or skinned.has_linked_mesh:
-        found += _notes_on_linked(skinned, acting)
+        found += _notes_on_linked(skinned)
     if binding is not None and binding.solved is not None:
         found.extend(_notes_on_shapes(skinned, binding, acting))
     if binding is not None and acting.by_example:
@@ -145,11 +144,11 @@ def _notes_on_shapes(skinned: SkinnedObject, binding: Binding, acting: Settings)
 
 def older_than_its_file(skinned: SkinnedObject) -> str | None:
     """The note that an object with a linked mesh has an older modifier, which fits; or None."""
-    obj, library, seen = skinned.obj, skinned.mesh.library, Seen.of(skinned)
-    if library is None or seen is None or not skinned.has_linked_mesh:
+    obj, library, status = skinned.obj, skinned.mesh.library, status_of(skinned.obj)
+    if library is None or not skinned.has_linked_mesh:
         return None
-    newer, status = newer_parts_of_linked_mesh(seen, Settings.of(obj)), status_of(obj)
-    newer = (*newer, *status.newer, *["weights"] * status.softness.painted_since)
+    newer = [part for part in status.changed if part in OLDER]
+    newer += ["weights"] * status.softness.painted_since
     if not newer:
         return None
     file = bpy.path.basename(library.filepath)
@@ -197,11 +196,10 @@ def _turned_off(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[s
     ]
 
 
-def _notes_on_linked(skinned: SkinnedObject, acting: Settings) -> list[str]:
+def _notes_on_linked(skinned: SkinnedObject) -> list[str]:
     """What has changed that a linked object, or a modifier with a linked mesh, does not know."""
     name, found = skinned.obj.name, list[str]()
-    seen = Seen.of(skinned) if skinned.has_linked_mesh else None
-    if seen is not None and PLACE in changed_parts(seen, acting):
+    if skinned.has_linked_mesh and PLACE in status_of(skinned.obj).changed:
         found.append(
             f"{name} has moved relative to its armature, but its mesh is linked: the "
             "compensation stays as it was in the linked file."

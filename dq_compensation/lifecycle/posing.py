@@ -14,10 +14,7 @@ deforms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import bpy
-from mathutils import Matrix
 
 from ..modifier.misfit import vertex_count_difference
 from ..modifier.modifier_inputs import FOLLOWED_PATHS
@@ -33,15 +30,10 @@ from ..session.changes import Changes, Update, remember_pose
 from ..session.memory import memories, memory_of
 
 
-@dataclass
 class _LastPose:
     """The state of an armature, or of its object, in the last evaluation."""
 
-    names: list[str] = field(default_factory=list)
-    rest: tuple[object, ...] = ()
-    place: Matrix | None = None
-    broken: str | None = None
-    spreads: bool = False
+    state: tuple[object, ...] = ()
 
 
 def only_posed(update: Update, changes: Changes) -> bool:
@@ -82,18 +74,15 @@ def _keeps_place(rig: bpy.types.Object) -> bool:
     known = memory_of(rig, _LastPose)
     spreads = rig.animation_data is not None and has_settings(rig)
     spreads = spreads and is_played(rig, FOLLOWED_PATHS["twist_spread"])
-    place, broken = rig.matrix_world.copy(), broken_pose(rig)
-    same = (known.place, known.broken, known.spreads) == (place, broken, spreads)
-    known.place, known.broken, known.spreads = place, broken, spreads
+    now = rig.matrix_world.copy(), broken_pose(rig), spreads
+    same, known.state = known.state == now, now
     return same
 
 
 def _keeps_rest(armature: bpy.types.Armature, *, with_bones: bool) -> bool:
     known, names = memory_of(armature, _LastPose), armature.bones.keys()
-    same, known.names = known.names == names, names
-    if with_bones:
-        rest = rest_state(armature, names)
-        same, known.rest = same and known.rest == rest, rest
+    now = names, *(rest_state(armature, names) if with_bones else known.state[1:])
+    same, known.state = known.state == now, now
     return same
 
 

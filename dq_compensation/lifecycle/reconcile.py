@@ -54,15 +54,14 @@ from ..modifier.written_record import (
     Origin,
     changed_parts,
     changed_parts_of_linked_mesh,
-    newer_parts_of_linked_mesh,
     origin_of,
     origin_refusal,
     partly_applied,
 )
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import STATE_PROPERTY
+from ..scene.binding.edited_facts import facts_of_object, facts_with_keys
+from ..scene.binding.facts import STATE_PROPERTY
 from ..scene.binding.modifiers_before import may_differ_in_frames
-from ..scene.binding.signatures import mesh_signature, object_signature
 from ..scene.binding.soft_copy import keeps_soft_weights
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
@@ -224,7 +223,7 @@ def _soften(looks: list[_Look], every: list[_Look], *, at_once: bool) -> None:
     for look in looks:
         look.follow_softness()
     unproved = {look.mesh.obj for look in looks if is_unproved(look.mesh.obj)} if at_once else set()
-    if not unproved and not any(look.status.softness.is_old for look in looks):
+    if not unproved and not any(look.status.softness.older_than for look in looks):
         return
     # Those of the others are old with them.
     beside = [look for look in known if look not in looks]
@@ -235,7 +234,7 @@ def _soften(looks: list[_Look], every: list[_Look], *, at_once: bool) -> None:
         check_soon()
         return
     for look in looks:
-        if look.status.softness.is_old or (
+        if look.status.softness.older_than or (
             look.mesh.obj in unproved and is_unproved(look.mesh.obj)
         ):
             with look.keeps_errors():
@@ -360,7 +359,7 @@ class _Look:
 
     def follow_softness(self) -> None:
         """Look whether its soft weights are old."""
-        self.status.softness.is_old, self.status.softness.problem = False, None
+        self.status.softness.older_than, self.status.softness.problem = (), None
         with self.keeps_errors():
             if keeps_soft_weights(self.mesh):
                 follow_softness(self.mesh, edited=self.is_unread)
@@ -439,7 +438,7 @@ class _Look:
             raise BindingError(self._problem)
         found = compare_with_file(mesh, self.depsgraph, binding, is_just_bound=self._is_bound)
         if mesh.has_linked_mesh and (seen := Seen.of(mesh)) is not None:
-            self.status.newer = newer_parts_of_linked_mesh(seen, Settings.of(mesh.obj), binding)
+            self.status.changed = changed_parts(seen, Settings.of(mesh.obj), binding)
         is_moving = self.waits and found.parts == (PLACE,)
         if found.state is not State.OUT_OF_DATE or is_moving or awaits_first(mesh):
             return found
@@ -493,17 +492,18 @@ class _Look:
         status.has_spread = Settings.of(obj).twist_spread > 0.0
         # Another mesh may have changed it meanwhile.
         status.waits = self.waits or status.edits_read not in (None, edits_of(obj))
-        known, shape = status.signature
-        if obj.type == "MESH" and (self._is_read or not shape):
+        known, of_mesh = status.facts
+        if obj.type == "MESH" and (self._is_read or not of_mesh):
             binding = status.binding
-            shape = mesh_signature(mesh.mesh, None if binding is None else binding.weights_of_mesh)
-        signature = object_signature(obj)
-        if signature != known or self._is_read:
+            weights = None if binding is None else binding.weights_of_mesh
+            of_mesh = facts_with_keys(mesh.mesh, weights)
+        of_object = facts_of_object(obj)
+        if of_object != known or self._is_read:
             # Only an edit makes another answer.
             moves = obj.library is not None or not mesh.hangs_on_rig or is_object_animated(obj)
             differs = bool(mesh.modifiers_before) and may_differ_in_frames(mesh)
             status.changes_with_frames = moves or differs
-        status.signature = signature, shape
+        status.facts = of_object, of_mesh
 
 
 def _follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:

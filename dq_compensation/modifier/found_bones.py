@@ -12,7 +12,7 @@ import numpy as np
 from ..core.measured_joints import IdleReason, MeasuredJoints, idle_joints
 from ..core.skeleton import BoneKind
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import (
+from ..scene.binding.facts import (
     digest_of_bones,
 )
 from ..scene.binding.soft_copy import FEATURES_PROPERTY, keeps_soft_weights, record_of, soft_copy

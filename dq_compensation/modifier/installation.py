@@ -24,8 +24,8 @@ import bpy
 from ..errors import BindingError
 from ..holding import look_again
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import STATE_PROPERTY
-from ..scene.binding.modifiers_before import differing_in_renders, signature_before
+from ..scene.binding.facts import STATE_PROPERTY
+from ..scene.binding.modifiers_before import differing_in_renders, values_before
 from ..scene.binding.soft_copy import acting_soft_copy, digest_of_found_weights
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import VISIBILITY
@@ -246,7 +246,7 @@ def _bound_to(skinned: SkinnedObject) -> tuple[object, ...]:
     # Those of equal meshes at one place may differ by what is solved: the record does not say it.
     copy = acting_soft_copy(skinned)
     weights = None if copy is None else digest_of_found_weights(copy)
-    return *bound, weights, by_itself, signature_before(skinned)
+    return *bound, weights, by_itself, values_before(skinned)
 
 
 def replace_armature_modifier(

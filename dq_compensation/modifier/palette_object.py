@@ -35,7 +35,7 @@ import bpy
 import numpy as np
 
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import digest
+from ..scene.binding.facts import digest
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import (

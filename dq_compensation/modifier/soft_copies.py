@@ -1,6 +1,6 @@
 """Makes the copies of an object that its soft weights deform, and puts them in its place.
 
-The soft copy is read by `scene.binding.content`; the linear copy shows its mesh. They are in no
+The soft copy is read by `scene.binding.facts`; the linear copy shows its mesh. They are in no
 collection: the object points to the first, and the node modifier refers to both.
 """
 

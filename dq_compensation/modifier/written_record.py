@@ -1,13 +1,13 @@
 """Remembers in the file what a node modifier was made for, and what bones were taken for.
 
-Two records of digests, each in the data-block with what was made, so that undo and copying keep
-them together. That of the mesh is about its attributes (`scene.binding.content`: vertices, weights,
-example shapes), that of the object about all else that its modifier depends on, the modifier's own
-parts included. A part whose digest is another one now has changed, or was edited by hand.
+The record of the object has all facts (`scene.binding.facts`) that its modifier depends on, and
+those of the modifier's own parts. A part that is another one now has changed, or was edited by
+hand. The record of the mesh says what its attributes were written from: an undo may read one of the
+two as it was, and keep the other in memory; and objects may share a mesh.
 
 What is compared, and what changes it:
 
-| digests | what changes them | found by |
+| facts | what changes them | found by |
 |---|---|---|
 | mesh, vertex groups, shape keys | names and counts | `structure_of` |
 | example poses | their poses and ranges | `structure_of` |
@@ -35,12 +35,12 @@ import numpy as np
 
 from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import (
+from ..scene.binding.facts import (
     FOLLOWED,
     OTHER_MESHES,
     STATE_PROPERTY,
-    Digests,
-    changed_digests,
+    Facts,
+    changed_since,
     digest,
     structure_of,
 )
@@ -69,10 +69,6 @@ _EDITION = "edition"
 MEASURED = "measured by"
 VERSION = "version of the add-on"
 STAMP = "stamp"
-
-# Of the object's record: the content, where objects share a mesh of which it reads no attributes.
-# That of the mesh is about one that does, perhaps on another armature.
-_CONTENT = "content"
 
 _ALWAYS_RECORDED = ("curve", "limb_axis", "vertex_group", "blend_group")
 
@@ -121,26 +117,18 @@ def remember(made: Wanted, modifier: bpy.types.NodesModifier) -> None:
     """Remember the state that the modifier of an object has just been made for."""
     skinned, binding, settings = made.skinned, made.binding, made.settings
     obj, mesh = skinned.obj, mesh_of(made.attributes or skinned.obj)
-    attributes = dict[str, object]()
+    facts: dict[str, object] = {**binding.content}
     # A palette may be there for the names of bones alone.
     if made.reads_mesh:
-        attributes[_EDITION] = edition_of(made.palette)
+        facts[_EDITION] = edition_of(made.palette)
     if settings.compensates:
-        attributes[MEASURED] = _measuring_of(settings)
-        attributes["place"] = binding.object_to_armature.ravel().tolist()
-        attributes["extent"] = binding.extent
-    written = record_in(mesh, CONTENT_PROPERTY)
-    of_object = {OTHER_MESHES: binding.content[OTHER_MESHES], **attributes}
-    content = written | binding.content | of_object
-    is_linked = skinned.mesh.library is not None
+        facts[MEASURED] = _measuring_of(settings)
+        facts["place"] = binding.object_to_armature.ravel().tolist()
+        facts["extent"] = binding.extent
     # Else the mesh may have the attributes of an object that shares it.
-    if shares := not made.reads_mesh and (is_linked or skinned.mesh.users > 1):
-        content = written
-    elif not made.reads_mesh:
-        content = {name: each for name, each in content.items() if name not in of_object}
-        content |= {name: written[name] for name in of_object if name in written}
-    if content != written:
-        keep_record(mesh, CONTENT_PROPERTY, content)
+    is_own = made.reads_mesh or not _is_shared(skinned)
+    if is_own and facts != record_in(mesh, CONTENT_PROPERTY):
+        keep_record(mesh, CONTENT_PROPERTY, facts)
     # What was not written is as it was remembered last.
     state = record_in(obj, STATE_PROPERTY) if made.keeps_modifiers else {}
     if made.only_content:
@@ -149,14 +137,15 @@ def remember(made: Wanted, modifier: bpy.types.NodesModifier) -> None:
         parts = [each for each in PARTS if not (made.keeps_modifiers and each.of_modifiers)]
         kept = {name: state[name] for name in OF_MODIFIERS & state.keys()}
         state = kept | _state(Seen(skinned, modifier), settings, binding.structure, parts)
-    record: dict[str, object] = {**state, **of_object, STAMP: TREE_VERSION}
-    record.pop(_CONTENT, None)
-    if shares:
-        record[_CONTENT] = binding.content
+    record: dict[str, object] = {**state, **facts, STAMP: TREE_VERSION}
     if isinstance(made.found.compensation, MeasuredJoints):
         record["joints"] = made.found.compensation.joint_counts
     keep_record(obj, STATE_PROPERTY, record)
     keep_record(obj, BONES_PROPERTY, kinds_by_name(made))
+
+
+def _is_shared(skinned: SkinnedObject) -> bool:
+    return skinned.mesh.library is not None or skinned.mesh.users > 1
 
 
 def was_applied(skinned: SkinnedObject) -> bool:
@@ -208,57 +197,41 @@ def changed_parts(
     known = record_in(skinned.obj, STATE_PROPERTY)
     settings = as_written(skinned.obj, settings)
     structure = structure_of(skinned) if binding is None else binding.structure
-    found = [*changed_digests(known, _state(seen, settings, structure, PARTS))]
+    found = [*changed_since(known, _state(seen, settings, structure, PARTS))]
     if known.get(STAMP) != TREE_VERSION:
         found.append(VERSION)
-    if _CONTENT in known and ATTRIBUTES in found:
-        found.remove(ATTRIBUTES)
+    if ATTRIBUTES in found and _EDITION not in known and _is_shared(skinned):
+        found.remove(ATTRIBUTES)  # of an object that shares the mesh
     written = record_in(mesh_of(seen.attributes or skinned.obj), CONTENT_PROPERTY)
     if settings.compensates and _is_elsewhere(skinned, known):
         found.append(PLACE)
     elif ATTRIBUTES not in found and _are_of_another(skinned, known, written):
         found.append(ATTRIBUTES)
     if binding is not None:
-        # Where none is read, the mesh may have those of an object with other meshes beside it.
-        beside = (
-            {OTHER_MESHES: known[OTHER_MESHES]}
-            if OTHER_MESHES in known and _EDITION not in known
-            else {}
-        )
-        content = known.get(_CONTENT, written | beside)
-        found += changed_digests(content, binding.as_skinned(settings).content)
+        found += changed_since(known, binding.as_skinned(settings).content)
     return tuple(found)
 
 
-# A modifier that was made before these have changed still fits the mesh and the bones.
-_OLDER = frozenset({"vertex groups", "shape keys", "bones", "envelopes", "Armature modifier"})
+OLDER = frozenset(
+    ("vertex groups", "shape keys", "bones", "envelopes", "Armature modifier")
+    + ("vertices", "weights", "example shapes", "shapes of keys", OTHER_MESHES)
+)
+"""A modifier that was made before these have changed still fits the mesh and the bones."""
 
 
 def changed_parts_of_linked_mesh(seen: Seen, settings: Settings) -> tuple[str, ...]:
     """The parts for which the modifier of an object with a linked mesh does not fit any more.
 
-    That the object has moved is a note, and so are `newer_parts_of_linked_mesh`; a modifier of an
+    That the object has moved is a note, and so are those that are `OLDER`; a modifier of an
     earlier version serves. What followed modifiers make otherwise in this file passes. Bones that
     the palette has and the armature has not do not move what they moved.
     """
-    found, passing = changed_parts(seen, settings), _OLDER | {PLACE, BASE, VERSION, FOLLOWED}
+    found, passing = changed_parts(seen, settings), OLDER | {PLACE, BASE, VERSION, FOLLOWED}
     palette, rig = seen.palette, seen.skinned.find_rig()
     if palette is not None and rig is not None:
         names = {name for name, _ in bone_groups(palette)}
         passing -= {"bones"} if names - set(armature_of(rig).bones.keys()) else set()
     return tuple(part for part in found if part not in passing)
-
-
-def newer_parts_of_linked_mesh(
-    seen: Seen, settings: Settings, binding: Binding | None = None
-) -> tuple[str, ...]:
-    """What has changed in its file since the modifier of an object with a linked mesh was made.
-
-    Args:
-        binding: of the object as it is now; without it, vertices and weights are taken on trust.
-    """
-    older = _OLDER if binding is None else _OLDER | binding.content.keys()
-    return tuple(part for part in changed_parts(seen, settings, binding) if part in older)
 
 
 def _are_of_another(skinned: SkinnedObject, known: dict[str, Any], written: dict[str, Any]) -> bool:
@@ -327,7 +300,7 @@ def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
     return None if counts is None else (counts[0], counts[1])
 
 
-def _state(seen: Seen, settings: Settings, structure: Digests, parts: Iterable[Part]) -> Digests:
+def _state(seen: Seen, settings: Settings, structure: Facts, parts: Iterable[Part]) -> Facts:
     """The digests of all that the modifier depends on but for what the mesh's record has."""
     found = structure.copy()
     found["settings"] = digest(

@@ -14,7 +14,8 @@ import bpy
 import numpy as np
 
 from ..holding import look_again, operation
-from ..scene.binding.signatures import mesh_signature, object_signature, pose_signature
+from ..scene.binding.edited_facts import facts_of_object, facts_of_pose, facts_with_keys
+from ..scene.binding.facts import Facts
 from ..scene.blender.bulk_arrays import read_properties
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_palette
@@ -181,10 +182,10 @@ class _Posed:
     """The pose of an armature object when we looked last, so that a setting alone is told from it.
 
     Attributes:
-        signature: of the pose, the bones and the object; 0 before the first look.
+        facts: of the pose, the bones and the object; empty before the first look.
     """
 
-    signature = 0
+    facts: Facts = {}  # noqa: RUF012 - never changed
 
 
 def note_adjusted(*objects: bpy.types.Object) -> None:
@@ -206,13 +207,13 @@ def was_edited_before(obj: bpy.types.Object) -> bool:
     It gets another look.
     """
     memories(_Adjusted).pop(obj.session_uid, None)
-    return status_of(obj).signature[1] not in (0, mesh_signature(mesh_of(obj)))
+    return status_of(obj).facts[1] not in ({}, facts_with_keys(mesh_of(obj)))
 
 
 def remember_pose(rig: bpy.types.Object) -> bool:
     """Whether an armature object is posed, and its bones are, as at the last call."""
-    known, now = memory_of(rig, _Posed), pose_signature(rig)
-    same, known.signature = known.signature == now, now
+    known, now = memory_of(rig, _Posed), facts_of_pose(rig)
+    same, known.facts = known.facts == now, now
     return same
 
 
@@ -301,8 +302,7 @@ def _unedited(obj: bpy.types.Object) -> list[Any]:
         same = remember_pose(obj) and not any(compares(obj) for compares in COMPARE_OTHER_FRAMES)
         return [obj, obj.data] if same else []
     mesh: Any = obj.data
-    of_object, of_mesh = status_of(obj).signature
-    if object_signature(obj) != of_object or mesh_signature(mesh) != of_mesh:
+    if (facts_of_object(obj), facts_with_keys(mesh)) != status_of(obj).facts:
         return []
     return [each for each in (obj, mesh, mesh.shape_keys) if each is not None]
 

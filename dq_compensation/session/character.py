@@ -26,7 +26,7 @@ import bpy
 from ..holding import held, look_again
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
-from ..scene.binding.content import OTHER_MESHES, STATE_PROPERTY
+from ..scene.binding.facts import OTHER_MESHES, STATE_PROPERTY
 from ..scene.blender.own_objects import record_in
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of

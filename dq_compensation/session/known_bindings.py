@@ -11,7 +11,7 @@ from ..errors import BindingError
 from ..scene.binding.bind import bind, renamed, with_other_soft_weights
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
-from ..scene.binding.content import SOFT_WEIGHTS, digest_of_soft_weights, structure_of
+from ..scene.binding.facts import SOFT_WEIGHTS, digest_of_soft_weights, structure_of
 from ..scene.blender.skinned_object import SkinnedObject
 from .character import character_of
 from .known_objects import forget_characters

@@ -11,6 +11,7 @@ import bpy
 
 from ..arrays import Float32s, Float64s
 from ..scene.binding.binding import Binding
+from ..scene.binding.facts import Facts
 from ..scene.settings.object_settings import settings_of
 from .delayed_calls import DelayedCall
 from .memory import memories, memory_of
@@ -30,7 +31,7 @@ class Softness:
 
     Attributes:
         content: the digests of what they are made from; None before the first look.
-        is_old: whether those that act are of an earlier state.
+        older_than: what has changed since those that act were made, for riggers.
         painted_since: whether a linked mesh has other painted weights than they were made from.
         problem: why none act, a sentence for the panel.
         stopped: what they were to be made from when the user stopped them, or when they failed.
@@ -41,7 +42,7 @@ class Softness:
     """
 
     content: tuple[str, str] | None = None
-    is_old: bool = False
+    older_than: tuple[str, ...] = ()
     painted_since: bool = False
     problem: str | None = None
     stopped: dict[str, Any] | None = None
@@ -71,11 +72,11 @@ class Status:
         linear_bones: the bones whose example poses blend linearly.
         example_result: what came of the shape that was applied last, a sentence for the panel.
         key_values: shape (m,), the shape keys' values at the last check.
-        signature: of the object and of its mesh, as `scene.binding.content` has them, at the last
-            look at each; 0 before the first one.
+        facts: of the object and of its mesh, as `scene.binding.edited_facts` has them, at the last
+            look at each; empty before the first one.
         has_spread: whether any twist was spread then.
-        newer: what has changed in the file of a linked mesh since its modifier was made, as of the
-            last time that the mesh was read.
+        changed: what has changed since the modifier of an object with a linked mesh was made, by
+            names for riggers.
         misfit: the frame and the surplus of vertices for which followed modifiers were read last.
         changes_with_frames: whether a frame may change how it is to be deformed, or move it by its
             armature.
@@ -98,9 +99,9 @@ class Status:
     linear_bones: frozenset[str] = frozenset()
     example_result: str | None = None
     key_values: Float32s | None = None
-    signature: tuple[int, int] = (0, 0)
+    facts: tuple[Facts, Facts] = ({}, {})
     has_spread: bool = False
-    newer: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     misfit: tuple[float, int] | None = None
     changes_with_frames: bool = True
     places: dict[str, Float64s] = field(default_factory=dict)

@@ -15,8 +15,7 @@ from typing import Any
 
 import bpy
 
-from ..scene.binding.content import digest
-from ..scene.blender.mesh import mesh_of
+from ..scene.binding.facts import Facts, changed_since
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.addon_preferences import check_follows_edits
 from ..scene.settings.setting_events import CHARACTER_SETTING_CHANGED, SETTING_CHANGED, only_with
@@ -26,7 +25,7 @@ from ..session.delayed_calls import DelayedCall
 from ..session.memory import keep_only, memories
 from ..session.status import compared, tag_redraw
 from . import catalogue
-from .fingerprints import read_by_checks
+from .checked_facts import checked_facts
 from .issue import Issue
 from .subject import Subject
 
@@ -38,18 +37,18 @@ class Findings:
     Attributes:
         issues: the worst first.
         beside: the other meshes that were looked at, as those with a seam, by session_uid.
-        watched: the fingerprints of everything that they depend on, by session_uid.
+        watched: the facts of all data-blocks that they depend on, by session_uid.
         touched: what of it Blender has reported as changed; it may be a selection or a pose.
-        outdated: whether something of it is known to have changed since.
+        outdated: what of it is known to have changed since, for riggers.
     """
 
     issues: list[Issue]
     check_count: int
     seconds: float
     beside: frozenset[int]
-    watched: dict[int, str]
+    watched: dict[int, Facts]
     touched: set[int] = field(default_factory=set)
-    outdated: bool = False
+    outdated: tuple[str, ...] = ()
 
     def issue(self, check: str, key: str) -> Issue | None:
         """The issue of a check that has this key; None when there is none."""
@@ -74,7 +73,7 @@ def run(
     others |= set(subject.beside if subject.reads_other_meshes else ())
     beside = frozenset(each.obj.session_uid for each in others)
     blocks = _watched_blocks(obj, beside)
-    watched = {uid: digest(*read_by_checks(each, depsgraph)) for uid, each in blocks.items()}
+    watched = {uid: checked_facts(*each, depsgraph) for uid, each in blocks.items()}
     found = Findings(issues, len(catalogue.CHECKS), seconds, beside, watched)
     memories(Findings)[obj.session_uid] = found
     return found
@@ -95,14 +94,14 @@ def mark_all_touched() -> bool:
 def compare(obj: bpy.types.Object, found: Findings, depsgraph: bpy.types.Depsgraph) -> None:
     """Mark findings as outdated if what was touched has really changed; not in Edit Mode."""
     blocks = _watched_blocks(obj, found.beside)
-    found.outdated = (
-        found.outdated
-        or blocks.keys() != found.watched.keys()
-        or any(
-            digest(*read_by_checks(blocks[uid], depsgraph)) != found.watched[uid]
-            for uid in found.touched
-        )
-    )
+    changed = set(found.outdated)
+    for uid in found.touched & blocks.keys():
+        block, owner = blocks[uid]
+        facts = changed_since(found.watched[uid], checked_facts(block, owner, depsgraph))
+        changed |= {f"{name} of {owner.name}" for name in facts}
+    if not changed and blocks.keys() != found.watched.keys():
+        changed = {f"data of {obj.name}"}
+    found.outdated = tuple(sorted(changed))
     found.touched.clear()
 
 
@@ -121,24 +120,31 @@ def _touched_objects() -> Iterator[tuple[bpy.types.Object, Findings]]:
             yield there[uid], found
 
 
-def _watched_blocks(obj: bpy.types.Object, beside: AbstractSet[int]) -> dict[int, bpy.types.ID]:
-    """The data-blocks that the checks read, by session_uid; for an action, its animated owner."""
-    found: dict[int, bpy.types.ID] = {}
-    owners: list[Any] = [mesh_of(obj).shape_keys] if obj.type == "MESH" else []
+def _watched_blocks(
+    obj: bpy.types.Object, beside: AbstractSet[int]
+) -> dict[int, tuple[bpy.types.ID, bpy.types.Object]]:
+    """The data-blocks that the checks read, by session_uid, and the objects of which they are.
+
+    An action stands for what it animates.
+    """
+    read: list[tuple[Any, bpy.types.Object]] = []
+    lineages = list[bpy.types.Object]()
     for one in filter(None, (obj, SkinnedObject(obj).find_rig())):
-        if one.data is not None:
-            found[one.data.session_uid] = one.data
+        read += [(one.data, one), (getattr(one.data, "shape_keys", None), one)]
         lineage: bpy.types.Object | None = one
-        while lineage is not None and lineage not in owners:
-            owners.append(lineage)
+        while lineage is not None and lineage not in lineages:
+            lineages.append(lineage)
             lineage = lineage.parent
-    for owner in filter(None, owners):
-        found[owner.session_uid] = owner
-        if owner.animation_data is not None and owner.animation_data.action is not None:
-            found[owner.animation_data.action.session_uid] = owner
+    read += [(each, each) for each in lineages]
+    found = {}
+    for block, owner in read:
+        if block is not None:
+            found[block.session_uid] = block, owner
+            if getattr(block.animation_data, "action", None) is not None:
+                found[block.animation_data.action.session_uid] = block, owner
     for other in bpy.data.objects if beside else ():
         if other.session_uid in beside and other.data is not None:
-            found[other.session_uid], found[other.data.session_uid] = other, other.data
+            found |= {each.session_uid: (each, other) for each in (other, other.data)}
     return found
 
 

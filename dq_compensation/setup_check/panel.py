@@ -9,7 +9,7 @@ from bpy.types import Context, Object, UILayout
 
 from ..scene.blender.rigging import telling_name
 from ..scene.selected_characters import target_meshes
-from ..ui_shared.sentences import draw_sentence
+from ..ui_shared.sentences import cut_to_width, draw_in_one_line, draw_sentence
 from ..ui_shared.sidebar import draw_help
 from ..wording import counted as number_of
 from ..wording import listed
@@ -29,11 +29,11 @@ _BOX_MARGIN = 94
 
 
 class _Found(NamedTuple):
-    """What is known of a character: its issues, and whether they are of an earlier state."""
+    """What is known of a character: its issues, and what has changed since they were found."""
 
     meshes: list[Object]
     issues: list[Issue]
-    outdated: bool
+    outdated: list[str]
 
 
 def draw_setup_check(layout: UILayout, context: Context) -> None:
@@ -77,8 +77,8 @@ def found_of(meshes: list[Object]) -> _Found | None:
     """What is known of a character; None where none of its meshes was checked."""
     checked = {obj: found for obj in meshes if (found := known(obj)) is not None}
     issues = said_once({obj: judged(obj, found.issues) for obj, found in checked.items()})
-    outdated = any(found.outdated for found in checked.values())
-    return _Found(meshes, issues, outdated) if checked else None
+    changed = (each for found in checked.values() for each in found.outdated)
+    return _Found(meshes, issues, list(dict.fromkeys(changed))) if checked else None
 
 
 def _summary(found: list[_Found], *, whole: bool) -> tuple[str, IconItems]:
@@ -124,7 +124,7 @@ def _character(
     body: UILayout | None, context: Context, found: _Found, *, named: bool
 ) -> list[_Drawn]:
     """Draw what is wrong with a character; returns all issues, with hints and ignored ones."""
-    meshes, issues, _ = found
+    meshes, issues, outdated = found
     by_name = {telling_name(obj): obj for obj in meshes}
     refusals = [
         fixing.fixing_refusal(by_name[each.meshes[0]], each.fixes[0].name) if each.fixes else None
@@ -137,7 +137,11 @@ def _character(
         body.separator()
         icon = "OUTLINER_OB_MESH" if len(meshes) == 1 else "OUTLINER_OB_ARMATURE"
         body.label(text=name_of_character(meshes), icon=icon)
-    body.label(text=counted_issues(issues).capitalize())
+    if outdated:
+        text = f"Older than {listed(outdated)}"
+        draw_in_one_line(body.row(), f"{text}.", cut_to_width(context, text), "ERROR")
+    else:
+        body.label(text=counted_issues(issues).capitalize())
     for reason in dict.fromkeys(filter(None, refusals)):
         draw_sentence(body, context, reason, "LIBRARY_DATA_DIRECT")
     for issue, editable in drawn:

@@ -20,9 +20,9 @@ from ..core.skin_at_rest import SkinAtRest
 from ..core.vectors import extent, transformed_points
 from ..errors import BindingError
 from ..scene.binding.bind import modifier_influences
-from ..scene.binding.content import structure_of
+from ..scene.binding.edited_facts import facts_of_object, facts_with_keys
+from ..scene.binding.facts import structure_of
 from ..scene.binding.modifiers_before import writes_weights
-from ..scene.binding.signatures import mesh_signature, object_signature
 from ..scene.binding.soft_copy import keeps_soft_weights
 from ..scene.blender.armature import armature_of, deforming_bones, read_skeleton
 from ..scene.blender.bone_names import bone_side
@@ -165,7 +165,7 @@ class Subject(SkinnedObject):
         known = (
             None if status.edits_read is None or not self.settings.is_enabled else status.binding
         )
-        open_ends = status.waits or status.problem or status.failure or status.softness.is_old
+        open_ends = status.waits or status.problem or status.failure or status.softness.older_than
         # Modifiers before ours may make other vertices in every frame; an undo may bring other soft
         # weights, and another object that has the mesh may write its own attributes into it.
         varies = self.modifiers_before or keeps_soft_weights(self) or self.mesh.users > 1
@@ -174,8 +174,8 @@ class Subject(SkinnedObject):
         # What an armature does changes nothing of the mesh.
         if has_moved(known.object_to_armature, self.obj, self.rig, known.extent):
             return False
-        now = object_signature(self.obj), mesh_signature(self.mesh, self.weights)
-        return now == status.signature and known.structure == structure_of(self)
+        now = facts_of_object(self.obj), facts_with_keys(self.mesh, self.weights)
+        return now == status.facts and known.structure == structure_of(self)
 
     @cached_property
     def is_changeable(self) -> bool:

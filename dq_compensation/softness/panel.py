@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 from bpy.types import Object, UILayout
 
+from ..scene.binding.facts import of_whom
 from ..scene.settings.object_settings import settings_of
 from ..session.status import status_of
+from ..wording import listed
 
 
 def draw_softness(layout: UILayout, owner: Object) -> None:
@@ -25,10 +27,11 @@ def softness_messages(meshes: Iterable[Object]) -> list[tuple[str, bool]]:
 
     True with it: *Update Softness* mends it.
     """
-    known = [status_of(mesh).softness for mesh in meshes if settings_of(mesh).softness]
+    soft = {mesh.name: status_of(mesh).softness for mesh in meshes if settings_of(mesh).softness}
+    known = soft.values()
     found = [(text, False) for text in dict.fromkeys(each.problem for each in known) if text]
-    if any(each.is_old for each in known):
-        found.append(("Soft weights are outdated.", True))
+    if older_than := of_whom({name: each.older_than for name, each in soft.items()}):
+        found.append((f"Soft weights are older than {listed(older_than)}.", True))
     elif any(each.proof_stopped for each in known):
         found.append((NOT_TESTED, True))
     return found

@@ -23,9 +23,10 @@ from ..core.skeleton import JointStrengths
 from ..errors import UserError, raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import (
+from ..scene.binding.facts import (
     OTHER_MESHES,
     SOFT_WEIGHTS,
+    changed_since,
     digest,
     digest_of_bones,
     structure_of,
@@ -36,6 +37,7 @@ from ..scene.binding.soft_copy import (
     FEATURES_PROPERTY,
     KEYS_IN_RECORD,
     LESS_SOFT,
+    PAINTED_WEIGHTS,
     RECORD_PROPERTY,
     copies_keys,
     digest_of_found_weights,
@@ -427,26 +429,21 @@ def wanted_record(skinned: SkinnedObject, painted: str, shape: str) -> dict[str,
     bones, groups = skinned.armature.bones, skinned.obj.vertex_groups
     body = skinned.settings.lies_on
     chosen = kinds_by_index(skinned.settings.bone_kinds, bones.keys())
-    kinds = [list(each) for each in chosen]
-    joints = [list(each) for each in _chosen_softness(skinned.obj, bones.keys())]
-    return (
-        ({} if body is None else {"lies on": body.name})
-        | {
-            "softness": recorded_softness(skinned),
-            "softness group": groups.find(skinned.settings.softness_group),
-            "locked groups": [
-                each.index for each in groups if each.lock_weight and each.name in bones
-            ],
-            "bones": digest_of_bones(skinned.rig, named=False),
-            "place": _place(skinned),
-            "painted": painted,
-            "shape": shape,
-            "vertices": len(skinned.mesh.vertices),
-        }
-        | ({"bone kinds": kinds} if kinds else {})
-        | ({"joint softness": joints} if joints else {})
-        | ({KEYS_IN_RECORD: True} if copies_keys(skinned) else {})
-    )
+    joints = _chosen_softness(skinned.obj, bones.keys())
+    return {
+        "lies on": body and body.name,
+        "softness": recorded_softness(skinned),
+        "softness group": groups.find(skinned.settings.softness_group),
+        "locked groups": [each.index for each in groups if each.lock_weight and each.name in bones],
+        "bones": digest_of_bones(skinned.rig, named=False),
+        "place": _place(skinned),
+        PAINTED_WEIGHTS: painted,
+        "shape": shape,
+        "vertices": len(skinned.mesh.vertices),
+        "bone kinds": [list(each) for each in chosen],
+        "joint softness": [list(each) for each in joints],
+        KEYS_IN_RECORD: copies_keys(skinned),
+    }
 
 
 def _chosen_softness(obj: bpy.types.Object, names: Sequence[str]) -> JointStrengths:
@@ -566,12 +563,8 @@ def _proved_before(records: Mapping[bpy.types.Object, dict[str, Any]]) -> Proof:
     found: list[LessSoft] | None = None
     for obj, record in records.items():
         skinned = SkinnedObject(obj)
-        before = record_of(skinned)
-        if any(
-            before.get(name) != record.get(name)
-            for name in before.keys() | record.keys()
-            if name not in ("joint softness", OTHER_MESHES)
-        ):
+        changed = changed_since(record_of(skinned), record)
+        if not {"joint softness", OTHER_MESHES}.issuperset(changed):
             return None
         found = less_soft_joints(skinned)
     return found
@@ -636,7 +629,7 @@ def _is_of_record(skinned: SkinnedObject, binding: Binding, record: dict[str, An
     """Whether a binding has read just the painted weights that a record is about."""
     weights, corners = binding.weights_of_mesh, binding.mesh_arrays.corner_vertex
     assert weights is not None
-    return record["painted"] == _digest_of_painted(skinned, weights, binding.rest, corners)
+    return record[PAINTED_WEIGHTS] == _digest_of_painted(skinned, weights, binding.rest, corners)
 
 
 def _all_vertices(binding: Binding) -> Indices:

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.pipeline.crowds import crowd_baking
 from dq_compensation.pipeline.crowds.baked_crowd import parts_of
 from dq_compensation.pipeline.crowds.crowd_baking import (
     bake_crowd,
-    made_for,
+    changed_since_baked,
+    crowd_facts,
     read_crowd,
 )
-from dq_compensation.pipeline.crowds.crowd_figures import figures_of_crowd
+from dq_compensation.pipeline.crowds.crowd_figures import _read_of_take, figures_of_crowd
 from dq_compensation.pipeline.crowds.known_crowds import (
     CROWD_BAKE_PROPERTY,
     baked_crowd,
@@ -29,7 +29,9 @@ from dq_compensation.pipeline.crowds.known_crowds import (
     is_shown_baked,
 )
 from dq_compensation.pipeline.crowds.options import CrowdBakeOptions
+from dq_compensation.pipeline.crowds.panel import CrowdBakePanel
 from dq_compensation.pipeline.crowds.settings import crowd_of
+from dq_compensation.scene.binding.facts import changed_since
 from dq_compensation.scene.settings.object_settings import settings_of
 from tests.blender.baked_crowds import (
     add_crowd,
@@ -39,6 +41,7 @@ from tests.blender.baked_crowds import (
     wanted_figures,
 )
 from tests.blender.libraries import load_objects
+from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.scene_builders import link, save_and_open
 from tests.kept_files import Pair
 from tests.replaced_functions import count_calls
@@ -407,45 +410,50 @@ def test_changes_since_the_bake_are_noticed(limb: Pair) -> None:
     crowd = add_crowd()
     baked = bake()
 
-    def has_changed() -> bool:
+    def changed() -> tuple[str, ...]:
         state = figures_of_crowd(crowd)
-        return crowd_baking.has_changed(crowd, state, bpy.context.scene, baked)
+        return changed_since_baked(crowd, state, bpy.context.scene, baked)
 
-    assert not has_changed()
+    assert not changed()
     set_frame(20.0)
     crowd.location.x += 1.0
     crowd_of(crowd).far_distance = 5.0
     bpy.context.view_layer.update()
-    assert not has_changed()
-    for owner, name, value in (
-        (crowd_of(crowd), "seed", 9),
-        (crowd_of(crowd).roles[2], "fade_frames", 1.0),
-        (limb[0].dq_compensation, "factor", 0.5),
-        (limb[1], "rotation_euler", (0.0, 0.0, 0.1)),
-        (limb[1], "scale", (1.1, 1.1, 1.1)),
-        (bpy.context.scene.render, "fps", 30),
+    assert not changed()
+    for owner, name, value, fact in (
+        (crowd_of(crowd), "seed", 9, "figures"),
+        (crowd_of(crowd).roles[2], "fade_frames", 1.0, "figures"),
+        (limb[0].dq_compensation, "factor", 0.5, "characters"),
+        (limb[1], "rotation_euler", (0.0, 0.0, 0.1), "characters"),
+        (limb[1], "scale", (1.1, 1.1, 1.1), "characters"),
+        (bpy.context.scene.render, "fps", 30, "frame rate"),
     ):
         before = getattr(owner, name)
         before = before.copy() if hasattr(before, "copy") else before
         setattr(owner, name, value)
         bpy.context.view_layer.update()
-        assert has_changed()
+        assert changed() == (fact,)
         setattr(owner, name, before)
         bpy.context.view_layer.update()
-        assert not has_changed()
+        assert not changed()
 
 
 def test_drawing_the_panel_again_compares_no_figures(
     crowd: Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    baked, computed = bake(), count_calls(monkeypatch, made_for)
-    for seed, count in ((3, 1), (4, 2)):
+    baked, read = bake(), count_calls(monkeypatch, _read_of_take)
+    for seed, names in ((3, ()), (4, ("figures",))):
         crowd_of(crowd).seed = seed
         state = figures_of_crowd(crowd)
+        takes = [each for role in state.roles for each in (role.first, role.second) if each]
+        read.clear()
         for _ in range(5):
-            changed = crowd_baking.has_changed(crowd, state, bpy.context.scene, baked)
-            assert changed == (seed != 3)
-        assert computed["made_for"] == count
+            assert changed_since_baked(crowd, state, bpy.context.scene, baked) == names
+        assert read["_read_of_take"] == (len(takes) if names else 0)
+    layout = RecordedLayout()
+    CrowdBakePanel.fill(layout, bpy.context, crowd)
+    shown = " ".join(each.text for each in layout.leaves())
+    assert "The bake of the crowd is older than its figures: Bake Again." in shown
 
 
 def test_a_take_that_differs_in_scales_alone_is_noticed(crowd: Object) -> None:
@@ -454,8 +462,9 @@ def test_a_take_that_differs_in_scales_alone_is_noticed(crowd: Object) -> None:
     scaled = replace(role.first, scales=np.full_like(role.first.locations, 1.5))
     other = replace(state, roles=(replace(role, first=scaled), *state.roles[1:]))
     scene = bpy.context.scene
-    assert made_for(crowd, state, scene) == made_for(crowd, state, scene)
-    assert made_for(crowd, other, scene) != made_for(crowd, state, scene)
+    made_from = crowd_facts(crowd, state, scene)
+    assert changed_since(made_from, crowd_facts(crowd, replace(state), scene)) == ()
+    assert changed_since(made_from, crowd_facts(crowd, other, scene)) == ("takes",)
 
 
 def test_a_crowd_is_drawn_unless_its_bake_is_shown(crowd: Object) -> None:

@@ -20,7 +20,7 @@ from dq_compensation.modifier.palette_object import edition_of, find_palette
 from dq_compensation.modifier.palette_points import write_bones
 from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.content import digest_of_bones
+from dq_compensation.scene.binding.facts import digest_of_bones
 from dq_compensation.scene.blender.armature import read_skeleton
 from dq_compensation.scene.settings.object_settings import Settings, armature_with_settings
 from dq_compensation.session.known_bindings import current_binding

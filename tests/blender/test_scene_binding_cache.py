@@ -10,7 +10,7 @@ import pytest
 
 from dq_compensation.errors import BindingError
 from dq_compensation.scene.binding.binding import Binding
-from dq_compensation.scene.binding.content import structure_of
+from dq_compensation.scene.binding.facts import structure_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.session.known_bindings import current_binding, discard_binding
 from dq_compensation.session.memory import memories

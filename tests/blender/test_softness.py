@@ -493,7 +493,7 @@ def test_what_cannot_be_soft_says_so_and_acts_as_painted(
     check()
     known = status_of(obj).softness
     assert sentence in str(known.problem)
-    assert not known.is_old
+    assert not known.older_than
     assert problem_of(obj) is None
     assert soft_copies() == []
     # NumPy does not know Multi Modifier, and no distance is a number where a vertex is none.

@@ -85,7 +85,7 @@ def as_painted(obj: bpy.types.Object) -> Positions:
 def assert_nothing_is_mixed(obj: bpy.types.Object, before: Positions) -> None:
     """Without waiting, and after Esc: each vertex is where it was, or where the painted have it."""
     for _ in range(2):
-        assert status_of(obj).softness.is_old
+        assert status_of(obj).softness.older_than
         shown, painted, size = evaluated_positions(obj), as_painted(obj), size_of(obj)
         away = np.linalg.norm(shown - painted, axis=1)
         if len(before) == len(shown):
@@ -98,7 +98,7 @@ def assert_nothing_is_mixed(obj: bpy.types.Object, before: Positions) -> None:
 def assert_gets_soft(obj: bpy.types.Object) -> None:
     bpy.ops.dqc.update_softness()
     check()
-    assert not status_of(obj).softness.is_old
+    assert not status_of(obj).softness.older_than
     assert error(obj) <= TOLERANCE
     assert distance(evaluated_positions(obj), as_painted(obj), size_of(obj)) > 1e-3
 

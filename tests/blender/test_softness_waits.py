@@ -34,7 +34,7 @@ from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.status import status_of
-from dq_compensation.softness.operators import _LOOK_AGAIN, _go_on
+from dq_compensation.softness.operators import _LOOK_AGAIN, _go_on, softness_messages
 from dq_compensation.softness.softening import soften_copies
 from dq_compensation.steps import Progress, run_through
 from dq_compensation.ui.operators import DQC_OT_enable
@@ -103,7 +103,8 @@ def softer(limb: Scene, soft: Positions) -> bpy.types.Object:
     obj.dq_compensation.softness = 1.0
     check()
     assert waiting_objects() == [obj]
-    assert status_of(obj).softness.is_old
+    assert status_of(obj).softness.older_than == ("softness",)
+    assert softness_messages([obj]) == [("Soft weights are older than softness.", True)]
     assert_shows(obj, soft)
     return obj
 
@@ -145,7 +146,7 @@ def test_the_last_result_stays_until_it_is_computed(
     softer: bpy.types.Object, soft: Positions
 ) -> None:
     assert computed_in_a_window() == 1
-    assert not status_of(softer).softness.is_old
+    assert not status_of(softer).softness.older_than
     assert shows_softer(softer, soft)
     painted_in_a_window(softer)
 
@@ -334,13 +335,13 @@ def test_stopped_the_last_result_stays_until_something_changes(
     steps.close()
     assert computed_in_a_window() == 0
     assert_shows(softer, soft)
-    assert status_of(softer).softness.is_old
+    assert status_of(softer).softness.older_than
     pose_limb(softer.parent, 0.4)
     check()
     assert computed_in_a_window() == 0
     resume()
     assert computed_in_a_window() == 1
-    assert not status_of(softer).softness.is_old
+    assert not status_of(softer).softness.older_than
     assert error(softer) <= TOLERANCE
 
 
@@ -363,7 +364,7 @@ def test_the_operator_computes_what_was_stopped(softer: bpy.types.Object, soft: 
     assert bpy.ops.dqc.update_softness() == {"FINISHED"}
     check()
     assert shows_softer(softer, soft)
-    assert not status_of(softer).softness.is_old
+    assert not status_of(softer).softness.older_than
 
 
 def test_what_fails_says_so_and_is_not_tried_again(
@@ -653,7 +654,7 @@ def test_what_must_not_wait_settles_first(
     size = size_of(softer)
     found = way(softer)
     settled = softer.dq_compensation.enabled
-    assert not settled or not status_of(softer).softness.is_old
+    assert not settled or not status_of(softer).softness.older_than
     enable(softer)
     if softer.data.shape_keys is not None:
         for block in softer.data.shape_keys.key_blocks:

@@ -16,7 +16,7 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.errors import UserError
 from dq_compensation.pipeline.takes.caching import cache_take
 from dq_compensation.pipeline.takes.fitted_takes import fitted
-from dq_compensation.pipeline.takes.known_takes import changed_since, keep_takes, read_take
+from dq_compensation.pipeline.takes.known_takes import changed_since_cached, keep_takes, read_take
 from dq_compensation.pipeline.takes.options import TakeOptions
 from dq_compensation.pipeline.takes.settings import active_take, find_take, takes_of
 from dq_compensation.pipeline.takes.stored_takes import is_take, packed, unpacked
@@ -300,22 +300,22 @@ def test_a_change_is_told_by_its_name(limb: tuple, part: str) -> None:
     cache()
     check_takes()
     item = takes_of(armature)[0]
-    assert changed_since(item) == ()
+    assert changed_since_cached(item) == ()
     bpy.context.scene.frame_set(7)
     check_takes()
     for obj in limb:
         bpy.context.collection.objects.unlink(obj)
     check_takes()
-    assert changed_since(item) == ()  # playing and excluding it change nothing
+    assert changed_since_cached(item) == ()  # playing and excluding it change nothing
     for obj in limb:
         bpy.context.collection.objects.link(obj)
     bpy.context.view_layer.objects.active = armature
     CHANGES[part](armature)
     check_takes()
-    assert part in changed_since(takes_of(armature)[0])
+    assert part in changed_since_cached(takes_of(armature)[0])
     assert bpy.ops.dqc.take_refresh() == {"FINISHED"}
     check_takes()
-    assert changed_since(takes_of(armature)[0]) == ()
+    assert changed_since_cached(takes_of(armature)[0]) == ()
 
 
 def test_an_armature_in_rest_position_is_told_as_such(limb: tuple) -> None:
@@ -324,7 +324,7 @@ def test_an_armature_in_rest_position_is_told_as_such(limb: tuple) -> None:
     for position, changed in (("REST", ("Pose Position",)), ("POSE", ())):
         armature.data.pose_position = position
         check_takes()
-        assert changed_since(takes_of(armature)[0]) == changed
+        assert changed_since_cached(takes_of(armature)[0]) == changed
 
 
 def test_bad_input_is_refused_and_changes_nothing(limb: tuple) -> None:
@@ -439,7 +439,7 @@ def test_another_rig_gets_takes_by_the_names_of_its_bones() -> None:
         "1 bone of Swing is not in Other Rig: Hand."
     )
     check_takes()
-    assert changed_since(item) == ()
+    assert changed_since_cached(item) == ()
     assert not bpy.ops.dqc.take_refresh.poll()
     with pytest.raises(RuntimeError, match="has all takes"):
         bpy.ops.dqc.take_copy()

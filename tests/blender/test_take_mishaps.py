@@ -8,7 +8,7 @@ import bpy
 import pytest
 
 from dq_compensation.pipeline.takes import known_takes, take_checks
-from dq_compensation.pipeline.takes.known_takes import changed_since, read_take, take_problem
+from dq_compensation.pipeline.takes.known_takes import changed_since_cached, read_take, take_problem
 from dq_compensation.pipeline.takes.panel import followers_of_pose
 from dq_compensation.pipeline.takes.settings import takes_of
 from dq_compensation.pipeline.takes.take_checks import check_takes
@@ -68,7 +68,7 @@ def test_curves_limits_and_inheritance_of_bones_are_watched() -> None:
 
     def changed() -> tuple[str, ...]:
         check_takes()
-        return changed_since(takes_of(armature)[0])
+        return changed_since_cached(takes_of(armature)[0])
 
     for name, value in OF_BONES.items():
         former = getattr(bone, name)

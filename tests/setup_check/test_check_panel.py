@@ -131,9 +131,12 @@ def test_it_says_that_findings_are_outdated_without_moving_anything(
     assert before[0] == ("Setup Check: 1" if count else "Setup Check")
     found = findings.known(body)
     assert found is not None
-    found.outdated = True
-    after = draw().words
-    assert after == ["Setup Check: outdated", *before[1:]]
+    found.outdated = ("weights of Body",)
+    layout = draw()
+    after = layout.words
+    # The line of the number of problems is in one line what has changed.
+    assert after == ["Setup Check: outdated", *before[2:]]
+    assert ("dqc.messages", "Older than weights of Body") in [each[:2] for each in layout.buttons]
     # What its buttons leave of a sidebar of default width, 134 pixels of 252.
     assert shown_width(after[0]) < 134
 
@@ -164,7 +167,7 @@ def test_several_characters_are_not_checked_in_one_line(body: bpy.types.Object) 
     words = draw().words
     assert words[1].startswith("Not checked yet: Grid 0, Grid 1")
     assert len([each for each in words if "Not checked" in each]) == 1
-    found = [_Found([body], [], outdated=False)]
+    found = [_Found([body], [], outdated=[])]
     assert _summary(found, whole=True) == ("Setup Check", "CHECKMARK")
     assert _summary(found, whole=False) == ("Setup Check", "QUESTION")
 

@@ -58,7 +58,7 @@ def is_outdated(obj: Object) -> bool:
     known(obj).seconds = QUICK
     update()
     check_outdated()
-    return known(obj).outdated
+    return bool(known(obj).outdated)
 
 
 def edit_mesh(obj: Object) -> None:
@@ -95,23 +95,25 @@ def change_setting(obj: Object) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "names"),
     [
-        edit_mesh,
-        paint,
-        move,
-        pose,
-        move_armature,
-        change_bones,
-        add_modifier,
-        change_setting,
+        (edit_mesh, ["vertices of Body"]),
+        (paint, ["weights of Body"]),
+        (move, ["place of Body"]),
+        (pose, ["scale of bones of {rig}"]),
+        (move_armature, ["place of {rig}"]),
+        (change_bones, ["bones of {rig}"]),
+        (add_modifier, ["modifiers of Body"]),
+        (change_setting, ["settings of Body"]),
     ],
 )
 def test_a_change_of_the_character_makes_its_findings_outdated(
-    body: Object, change: Callable[[Object], None]
+    body: Object, change: Callable[[Object], None], names: list[str]
 ) -> None:
+    rig = body.modifiers[0].object.name
     change(body)
     assert is_outdated(body)
+    assert [*known(body).outdated] == [each.format(rig=rig) for each in names]
 
 
 @pytest.mark.parametrize(
@@ -228,11 +230,18 @@ def move_a_tail(obj: Object) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [change_a_key, mute_a_key, key_a_scale, rename_a_group, scale_by_a_constraint, move_a_tail],
+    ("change", "name"),
+    [
+        (change_a_key, "shape keys of Body"),
+        (mute_a_key, "shape keys of Body"),
+        (key_a_scale, "animation of {rig}"),
+        (rename_a_group, "vertex groups of Body"),
+        (scale_by_a_constraint, "constraints of bones of {rig}"),
+        (move_a_tail, "bones of {rig}"),
+    ],
 )
 def test_what_a_check_reads_makes_findings_outdated(
-    body: Object, change: Callable[[Object], None]
+    body: Object, change: Callable[[Object], None], name: str
 ) -> None:
     body.shape_key_add(name="Basis")
     body.shape_key_add(name="Key")
@@ -240,6 +249,22 @@ def test_what_a_check_reads_makes_findings_outdated(
     update()
     bpy.ops.dqc.check()
     change(body)
+    assert is_outdated(body)
+    assert name.format(rig=body.modifiers[0].object.name) in known(body).outdated
+
+
+def test_what_animation_moves_of_a_constraint_leaves_findings_as_they_are(body: Object) -> None:
+    constraint = body.modifiers[0].object.pose.bones["Lower"].constraints.new("COPY_ROTATION")
+    for frame, influence in ((1, 0.0), (10, 1.0)):
+        constraint.influence = influence
+        constraint.keyframe_insert("influence", frame=frame)
+    bpy.context.scene.frame_set(1)
+    bpy.ops.dqc.check()
+    bpy.context.scene.frame_set(10)
+    assert constraint.influence == 1.0
+    mark_all_touched()  # as the end of a playback does
+    assert not is_outdated(body)
+    constraint.mute = True
     assert is_outdated(body)
 
 

@@ -97,7 +97,7 @@ def plant(planted: str, human: Human) -> None:
     bpy.context.view_layer.update()
     findings.mark_all_touched()
     findings.compare(human.mesh_object, known, bpy.context.evaluated_depsgraph_get())
-    assert known.outdated, "the fingerprint lacks what the check reads"
+    assert known.outdated, "the facts lack what the check reads"
 
 
 def settings_of(obj: bpy.types.Object) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from dq_compensation.modifier.written_record import STATE_PROPERTY
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
-from dq_compensation.scene.binding.content import OTHER_MESHES
+from dq_compensation.scene.binding.facts import OTHER_MESHES
 from dq_compensation.scene.binding.modifiers_before import reshaping_modifiers
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.mesh import mesh_of

@@ -29,7 +29,7 @@ import numpy as np
 from ...arrays import Booleans, Float32s, Float64s, Int32s, Integers
 from ...core.skeleton import Skeleton
 from ...core.solved_shapes import ShapeBlock, SolvedShapes
-from ...scene.binding.content import digest
+from ...scene.binding.facts import digest
 from ...scene.blender.bulk_arrays import write_attribute
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import SOLVED_POINTS_PROPERTY, new_hidden, place_at

@@ -20,7 +20,7 @@ from ...core.swing_joints import SwingJoints
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import places_in_rows, transformed_points
 from ...scene.binding.binding import Binding
-from ...scene.binding.content import digest
+from ...scene.binding.facts import digest
 from ...scene.binding.kept_examples import Examples
 from ...scene.blender.bulk_arrays import write_attribute
 from ...scene.blender.mesh import mesh_of

@@ -10,7 +10,7 @@ from typing import Any, cast
 import bpy
 
 from ...holding import look_again
-from ...scene.binding.content import digest
+from ...scene.binding.facts import digest
 from ...scene.stack import drop_modifier, record_of_tree, write_tree_record
 from ...session.changes import remember_new
 from ...session.memory import memories, memory_of

@@ -13,12 +13,13 @@ from mathutils import Matrix
 
 from ...arrays import Float32s, Int64s
 from ...modifier.nodes.node_values import Geometry, Integer, Scalar, Socket, TreeBuilder, Vector
+from ...scene.binding.facts import Facts
 from ...scene.blender.bulk_arrays import write_attribute
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import (
     HIDDEN_PROPERTY,
     POSE_TABLE_PROPERTY,
-    keep_text,
+    keep_record,
     link_beside,
 )
 from ..takes.local_poses import LocalPoses
@@ -157,7 +158,7 @@ def write_crowd(
     figures: Figures,
     start_frame: float,
     fps: float,
-    made_for: str,
+    made_from: Facts,
     *,
     modifiers: bool,
 ) -> Object:
@@ -165,7 +166,7 @@ def write_crowd(
 
     Args:
         figures: `figures.roles` number `roles`.
-        made_for: kept with the object, to notice what has changed.
+        made_from: kept with the object, to notice what has changed.
         modifiers: whether posed meshes have the modifiers after the Armature modifier.
     """
     name = f"{crowd.name} Baked"
@@ -189,7 +190,7 @@ def write_crowd(
     tree = _build_crowd_tree(name, start_frame, table, collections)
     tree[CROWD_BAKE_PROPERTY] = True
     baked = bpy.data.objects.new(name, _figures_mesh(name, roles, figures, first_rows, fps))
-    keep_text(baked, CROWD_BAKE_PROPERTY, made_for)
+    keep_record(baked, CROWD_BAKE_PROPERTY, made_from)
     modifier = cast("NodesModifier", baked.modifiers.new(name, "NODES"))
     modifier.node_group = tree
     link_beside(crowd, baked)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
-from weakref import ReferenceType, ref
 
 import bpy
 import numpy as np
@@ -16,82 +15,56 @@ from bpy.types import Depsgraph, Object, Scene
 
 from ...arrays import Float32s, Float64s, Int64s
 from ...errors import UserError
-from ...scene.binding.content import digest
+from ...scene.binding.facts import Facts, changed_since, digest
 from ...scene.blender.mesh import mesh_of
-from ...scene.blender.own_objects import text_in
+from ...scene.blender.own_objects import record_in
 from ...scene.blender.placement import world_matrix
 from ...scene.blender.scenes import is_moving, world_millimetres
 from ...scene.settings.object_settings import Settings
 from ...scene.stack import find_rig
 from ...steps import Progress, with_progress
 from ...wording import counted, listed, sized
-from ..takes.takes import Take
 from .baked_crowd import PosedRole, remove_baked, write_crowd
 from .crowd_figures import CrowdState, figures_of_crowd, role_objects
 from .crowd_roles import Role, enabled_meshes
 from .crowds import Figures
-from .known_crowds import CROWD_BAKE_PROPERTY, baked_crowd, change_count, forget_bakes
+from .known_crowds import CROWD_BAKE_PROPERTY, baked_crowd, forget_bakes
 from .options import CrowdBakeOptions
 from .pose_choice import ChosenPoses, choose_poses
 from .posed_meshes import copied_bytes, left_out, modifiers_after
 from .role_motion import RoleMotion, role_motion
 from .settings import roles_of
 
-# By the session_uid of the crowd: from what the digest was made last, and the digest.
-_Source = tuple[ReferenceType[CrowdState], int, float, tuple[str, ...]]
-_known: dict[int, tuple[_Source, str]] = {}
+
+def changed_since_baked(
+    crowd: Object, state: CrowdState, scene: Scene, baked: Object
+) -> tuple[str, ...]:
+    """What has changed of a crowd since the object `baked` was made; cheap."""
+    return changed_since(record_in(baked, CROWD_BAKE_PROPERTY), crowd_facts(crowd, state, scene))
 
 
-def has_changed(crowd: Object, state: CrowdState, scene: Scene, baked: Object) -> bool:
-    """Whether a new bake of the crowd would differ from the object `baked`.
-
-    Cheap enough for every drawing of the panel: figures and takes are looked at after changes only.
-    """
+def crowd_facts(crowd: Object, state: CrowdState, scene: Scene) -> Facts:
+    """The facts that a bake depends on, but for the meshes themselves."""
     meshes = enabled_meshes()
-    places = tuple(
-        _relative_place_digest(obj)
+    characters = [
+        (obj.name, Settings.of(obj), len(mesh_of(obj).vertices), _relative_place(obj))
         for role in state.roles
         for obj in meshes.get(role.armature_uid, ())
-    )
-    source = (ref(state), change_count(), _fps(scene), places)
-    known = _known.get(crowd.session_uid)
-    if known is None or known[0] != source:
-        known = _known[crowd.session_uid] = (source, made_for(crowd, state, scene))
-    return known[1] != text_in(baked, CROWD_BAKE_PROPERTY)
+    ]
+    return state.facts | {
+        "characters": digest(characters, len(roles_of(crowd))),
+        "frame rate": digest(scene.render.fps / scene.render.fps_base),
+    }
 
 
-def made_for(crowd: Object, state: CrowdState, scene: Scene) -> str:
-    """A digest of all that a bake depends on, but for the meshes themselves."""
-    figures, parts = state.figures, []
-    meshes = enabled_meshes()
-    for role in state.roles:
-        objects = meshes.get(role.armature_uid, ())
-        settings = [(obj.name, Settings.of(obj), len(mesh_of(obj).vertices)) for obj in objects]
-        takes = [_digest_of_take(take) for take in (role.first, role.second) if take is not None]
-        settings += [_relative_place_digest(obj) for obj in objects]
-        parts.append((role.armature_name, settings, takes, role.fade_frames))
-    arrays = (figures.roles, figures.places, figures.phases, figures.speeds)
-    return digest(*arrays, parts, state.start_frame, _fps(scene), len(roles_of(crowd)))
-
-
-def _fps(scene: Scene) -> float:
-    return scene.render.fps / scene.render.fps_base
-
-
-def _digest_of_take(take: Take) -> str:
-    keys, values = take.keys, take.values
-    of_values = (values.names, values.keys.frames, values.values)
-    return digest(take.rotations, take.locations, take.scales, keys.frames, take.fps, *of_values)
-
-
-def _relative_place_digest(obj: Object) -> str:
-    """A digest of the turn, the scale and the place of a mesh relative to its armature's origin."""
+def _relative_place(obj: Object) -> list[float]:
+    """The turn, the scale and the place of a mesh relative to its armature's origin."""
     place = np.array(world_matrix(obj), np.float64)
     rig = find_rig(obj)
     if rig is not None:
         place[:3, 3] -= np.array(world_matrix(rig).translation, np.float64)
     # Without the rounding of float32; adding 0 makes 0 of -0.
-    return digest(np.round(place, 6) + 0.0)
+    return (np.round(place, 6) + 0.0).ravel().tolist()
 
 
 _MOST_MESHES = 20_000
@@ -121,7 +94,7 @@ class CrowdSource:
         left_out: modifiers that posed meshes cannot have.
         frozen: armatures that move as objects, but not in the bake.
         frame: in which they are as the bake shows them.
-        made_for: the digest of it.
+        made_from: the facts of it.
         problems: of the crowd.
     """
 
@@ -137,7 +110,7 @@ class CrowdSource:
     left_out: tuple[str, ...]
     frozen: tuple[str, ...]
     frame: int
-    made_for: str
+    made_from: Facts
     problems: tuple[str, ...]
 
     def poses_at_most(self, tolerance: float) -> list[int]:
@@ -216,7 +189,7 @@ def read_crowd(crowd: Object, depsgraph: Depsgraph) -> CrowdSource:
         tuple(dict.fromkeys(left)),
         tuple(dict.fromkeys(rig.name for rig, _ in objects if is_moving(rig))),
         scene.frame_current,
-        made_for(crowd, state, scene),
+        crowd_facts(crowd, state, scene),
         state.problems,
     )
 
@@ -292,7 +265,7 @@ def _write(source: CrowdSource, roles: Sequence[PosedRole], options: CrowdBakeOp
         source.figures,
         source.start_frame,
         source.fps,
-        source.made_for,
+        source.made_from,
         modifiers=options.modifiers,
     )
     forget_bakes()

@@ -13,6 +13,7 @@ from bpy.types import Context, Object
 
 from ...arrays import Float64s, Int64s
 from ...errors import UserError
+from ...scene.binding.facts import Facts, digest
 from ...scene.settings.addon_preferences import PREFERENCES_RESET
 from ...scene.settings.setting_events import FOLLOWED_SETTING_CHANGED, only_with
 from ...session.changes import EDIT, LOADED, RESTORED, Changes
@@ -21,15 +22,16 @@ from ...session.memory import keep_only, memories, memory_of
 from ...session.status import NEEDS_BINDING, RECONCILED, check_soon, tag_redraw
 from ...wording import counted, sized
 from ..takes.known_takes import TAKE_HAS_NEW_NAME, TAKES_CHANGED
+from ..takes.takes import Take
 from .crowd_roles import Role, Signature, enabled_meshes, role_of, role_signature
 from .crowds import Figures, Variation, figures_of, grid_places
 from .known_crowds import (
     all_crowds,
-    change_count,
     crowds,
     follow_name,
     forget_crowds,
     is_in_crowd,
+    looked_at,
     note_change,
 )
 from .settings import (
@@ -80,13 +82,30 @@ class CrowdState:
         places = self.figures.places[:, :2, 3]
         return np.stack((places.min(axis=0), places.max(axis=0)))
 
+    @cached_property
+    def facts(self) -> Facts:
+        """The facts of its figures and of the takes that they play."""
+        figures = self.figures
+        arrays = (figures.roles, figures.places, figures.phases, figures.speeds)
+        played = [(role.armature_name, role.fade_frames) for role in self.roles]
+        takes = [take for role in self.roles for take in (role.first, role.second) if take]
+        return {
+            "figures": digest(*arrays, played, self.start_frame),
+            "takes": digest(*(each for take in takes for each in _read_of_take(take))),
+        }
+
+
+def _read_of_take(take: Take) -> tuple[object, ...]:
+    keys, values = take.keys, take.values
+    of_values = (values.names, values.keys.frames, values.values)
+    return take.rotations, take.locations, take.scales, keys.frames, take.fps, *of_values
+
 
 @dataclass
 class _CrowdMemory:
     """The last state of a crowd and what it was made from, and the state of the panel."""
 
     state: CrowdState | None = None
-    change_count: int = -1
     signature: Signature = ()
     shown: CrowdState | None = None
 
@@ -95,11 +114,11 @@ def figures_of_crowd(crowd: Object) -> CrowdState:
     """The figures of a crowd, evaluated; the same object as long as nothing has changed."""
     crowd = cast("Object", crowd.original)
     memory = memory_of(crowd, _CrowdMemory)
-    if memory.state is None or memory.change_count != change_count():
+    if memory.state is None or crowd.session_uid not in looked_at:
         signature = _signature(crowd)
         if memory.state is None or memory.signature != signature:
             memory.state, memory.signature = _state(crowd), signature
-        memory.change_count = change_count()
+        looked_at.add(crowd.session_uid)
     return memory.state
 
 

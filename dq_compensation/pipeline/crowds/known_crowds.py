@@ -9,11 +9,11 @@ from ...scene.blender.own_objects import text_in
 from ...session.known_objects import KnownObjects
 from .settings import is_crowd, roles_of
 
-# Of all that a baked crowd is made of: True. Of the object that shows it: what it was made for.
+# Of all that a baked crowd is made of: True. Of the object that shows it: what it was made from.
 CROWD_BAKE_PROPERTY = "dq_compensation_crowd_bake"
 
-# The number of changes that may concern a crowd: edits, settings, undo, files.
-_change_count = 0
+looked_at: set[int] = set()
+"""The session_uid of the crowds that nothing can have changed since somebody looked at them."""
 
 
 def is_baked_crowd(obj: bpy.types.Object | None) -> bool:
@@ -30,13 +30,7 @@ forget_bakes = _baked.forget
 
 def note_change() -> None:
     """Look at every crowd again when it is needed next."""
-    global _change_count
-    _change_count += 1
-
-
-def change_count() -> int:
-    """The number of changes that may have concerned a crowd."""
-    return _change_count
+    looked_at.clear()
 
 
 def forget_crowds() -> None:

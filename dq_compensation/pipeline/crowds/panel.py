@@ -14,7 +14,7 @@ from ...viewport.gpu_objects import refusal_of_gpu
 from ...wording import counted, listed, sized
 from ..takes.operators import armature_with_takes
 from ..takes.panel import PLAYBACK_PANELS
-from .crowd_baking import has_changed
+from .crowd_baking import changed_since_baked
 from .crowd_figures import failure_of, known_state, meshes_inside
 from .known_crowds import active_crowd, baked_crowd, is_baked_crowd
 from .settings import crowd_of, is_crowd, linked_crowd_refusal
@@ -148,8 +148,10 @@ class CrowdBakePanel(SubPanel):
             return
         layout.prop(baked, "name", text="", icon="OUTLINER_OB_POINTCLOUD")
         state = known_state(subject)
-        if state is not None and has_changed(subject, state, context.scene, baked):
-            text = "The crowd has changed since it was baked."
+        if state is not None and (
+            changed := changed_since_baked(subject, state, context.scene, baked)
+        ):
+            text = f"The bake of the crowd is older than its {listed(changed)}: Bake Again."
             draw_sentence(layout, context, text, "ERROR")
         row = layout.row(align=True)
         row.operator("dqc.bake_crowd", text="Bake Again", icon="FILE_REFRESH")

@@ -22,7 +22,7 @@ from ...steps import Progress, with_progress
 from ...wording import counted, sized
 from .fitted_takes import scales_of_keys
 from .known_takes import note_changed, note_other_takes
-from .motion_digests import motion_digests
+from .motion_facts import motion_facts
 from .motion_sampling import MotionSource, SampledMotion, sample_motion
 from .options import TakeOptions
 from .settings import DQCompensationTake, find_take, take_settings_of, takes_of
@@ -174,7 +174,7 @@ def cache_take(
     if len(frames) > 1 and still:
         raise UserError(_REFUSAL_STILL.format(armature=armature.name, first=first, last=last))
     item = _keep_take(armature, take, options, error * unit)
-    item.made_from = json.dumps(motion_digests(armature))
+    item.made_from = json.dumps(motion_facts(armature))
     note_changed(item, ())
     watch_takes()
     return [

@@ -85,7 +85,7 @@ def take_problem(armature: bpy.types.Object, name: str) -> str | None:
     return None
 
 
-def changed_since(item: DQCompensationTake) -> tuple[str, ...]:
+def changed_since_cached(item: DQCompensationTake) -> tuple[str, ...]:
     """The parts that have changed since a take was cached, by their names for riggers."""
     return memory_of(item.stored, _KnownTake).changed if item.stored is not None else ()
 

@@ -13,7 +13,7 @@ from ...ui_shared.sentences import draw_sentence
 from ...ui_shared.sidebar import PAGES_OF_FEATURES, RowsOfItems, SubPanel
 from ...wording import counted, listed
 from ..takes import caching
-from .known_takes import LOST, changed_since, take_problem
+from .known_takes import LOST, changed_since_cached, take_problem
 from .operators import armature_with_takes, other_armatures, target_armature
 from .settings import DQCompensationTake, active_take, take_settings_of, takes_of
 from .stored_takes import is_take
@@ -31,7 +31,7 @@ class DQC_UL_takes(RowsOfItems):
         frames = row.row(align=True)
         frames.alignment = "RIGHT"
         frames.label(text=f"{item.frame_start} to {item.frame_end}")
-        if changed_since(item) or not is_take(item.stored):
+        if changed_since_cached(item) or not is_take(item.stored):
             frames.label(text="", icon="ERROR")
 
 
@@ -80,7 +80,7 @@ def _take(layout: UILayout, context: Context, armature: Object, item: DQCompensa
     column.label(text=f"{counted(count, 'frame')} of {armature.name}", icon="TIME")
     column.label(text=caching.take_size(item), icon="KEYFRAME")
     column.label(text=f"Skin off by {item.error:.2f} mm at most", icon="DRIVER_DISTANCE")
-    if parts := changed_since(item):
+    if parts := changed_since_cached(item):
         text = _OUT_OF_DATE.format(name=item.name, parts=listed(parts))
         draw_sentence(layout, context, text, "ERROR")
     if not item.is_copied:

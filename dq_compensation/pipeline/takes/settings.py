@@ -62,7 +62,7 @@ class DQCompensationTake(PropertyGroup):
     sampled_keys: int = props.IntProperty(description="The keys before reduction")
     # Hides the method of Blender, which nobody calls.
     keys: int = props.IntProperty(description="The keys of all bones")  # type: ignore[override]
-    made_from: str = props.StringProperty(description="Digests of what it was sampled from")
+    made_from: str = props.StringProperty(description="The facts that it was sampled from")
     is_copied: bool = props.BoolProperty(description="Whether it was sampled from another armature")
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import bpy
 
-from ...scene.binding.content import changed_digests
+from ...scene.binding.facts import changed_since
 from ...scene.blender.own_objects import parsed_record
 from ...scene.settings.setting_events import only_with
 from ...session.changes import EDIT, LOADED, RESTORED, Changes, Update
 from ...session.delayed_calls import DelayedCall
 from ...session.status import tag_redraw
 from .known_takes import has_takes, keep_takes, note_changed, with_takes
-from .motion_digests import constraint_targets, motion_digests
+from .motion_facts import constraint_targets, motion_facts
 from .settings import takes_of
 
 # Seconds without a change until takes are compared.
@@ -42,10 +42,10 @@ def check_takes() -> None:
 
 def _check_takes_of(armature: bpy.types.Object) -> None:
     """Compare the takes of one armature object with what they were sampled from."""
-    now = motion_digests(armature)
+    now = motion_facts(armature)
     for item in takes_of(armature):
         if not item.is_copied:
-            note_changed(item, changed_digests(parsed_record(item.made_from), now))
+            note_changed(item, changed_since(parsed_record(item.made_from), now))
 
 
 def watch_takes() -> None:

@@ -35,7 +35,7 @@ from ..blender.skinned_object import SkinnedObject
 from ..kept_weights import PAINTED, kept_influences
 from ..stack import drop_modifier
 from .binding import Binding
-from .content import SOFT_WEIGHTS, Digests, changed_digests, digest_of_bones, structure_of
+from .facts import SOFT_WEIGHTS, Facts, changed_since, digest_of_bones, structure_of
 from .kept_examples import example_items
 from .kept_shapes import read_shapes
 from .modifiers_before import followed_modifiers, modifiers_read, reshaping_modifiers
@@ -236,7 +236,7 @@ def bind(
         return _bind(skinned, holder, depsgraph, known, follow=follow, painted=painted)
 
 
-def renamed(known: Binding, skinned: SkinnedObject, structure: Digests) -> Binding | None:
+def renamed(known: Binding, skinned: SkinnedObject, structure: Facts) -> Binding | None:
     """The binding of an object of which only bones have been renamed; None if more has changed.
 
     Args:
@@ -244,7 +244,7 @@ def renamed(known: Binding, skinned: SkinnedObject, structure: Digests) -> Bindi
         structure: `structure_of` the object.
     """
     obj, rig, keys = skinned.obj, skinned.rig, skinned.mesh.shape_keys
-    changed = {*changed_digests(known.structure, structure)}
+    changed = {*changed_since(known.structure, structure)}
     if not changed <= {"vertex groups", "bones", "example poses"} or deformation_refusal(skinned):
         return None
     # What else names a vertex group still has the old name.
@@ -261,14 +261,14 @@ def renamed(known: Binding, skinned: SkinnedObject, structure: Digests) -> Bindi
 
 
 def with_other_soft_weights(
-    known: Binding, skinned: SkinnedObject, structure: Digests
+    known: Binding, skinned: SkinnedObject, structure: Facts
 ) -> Binding | None:
     """The binding of an object of which only soft weights are others; None if more has changed.
 
     Args:
         known, structure: as for `renamed`.
     """
-    changed = {*changed_digests(known.structure, structure)}
+    changed = {*changed_since(known.structure, structure)}
     if changed != {SOFT_WEIGHTS} or known.followed or known.reshaped:
         return None
     there = transformed_points(known.object_to_armature, known.rest)

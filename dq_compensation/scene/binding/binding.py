@@ -51,7 +51,7 @@ from ..settings.object_settings import (
     Settings,
 )
 from .character_skin import Carried, CharacterSkin, LimbSettings
-from .content import Digests, digest
+from .facts import Facts, digest
 from .kept_examples import ExampleItem, Examples
 from .kept_shapes import ReadShapes
 from .layers import LayerMesh
@@ -113,7 +113,7 @@ class Binding:
             frame; `rest` is where they were when it was bound.
         mesh_arrays: the faces of `topology`.
         solved: the solved shapes of the mesh's own vertices; None without any.
-        structure: `scene.binding.content.structure_of` the object when it was bound.
+        structure: `scene.binding.facts.structure_of` the object when it was bound.
         bones_at_rest: the digest of the bones without their names.
         whole: the skin of its character; None where no other mesh of that is enabled.
     """
@@ -136,7 +136,7 @@ class Binding:
     group_names: tuple[str, ...]
     example_items: tuple[ExampleItem, ...]
     solved: ReadShapes | None
-    structure: Digests
+    structure: Facts
     bones_at_rest: str
     followed: tuple[str, ...]
     reshaped: bool
@@ -171,7 +171,7 @@ class Binding:
         names: tuple[str, ...],
         group_names: tuple[str, ...],
         example_items: tuple[ExampleItem, ...],
-        structure: Digests,
+        structure: Facts,
     ) -> Binding:
         """The same with other names of the bones, of the groups and in the examples."""
         found = replace(
@@ -294,7 +294,7 @@ class Binding:
         return {**self._digests, "other meshes": others}
 
     @cached_property
-    def _digests(self) -> Digests:
+    def _digests(self) -> Facts:
         ours, keys, shapes = self.influences, self.shape_keys, None
         if keys is not None and self.example_items:
             names = keys.key_names

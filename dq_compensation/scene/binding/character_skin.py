@@ -28,7 +28,7 @@ from ...core.skeleton import BoneKinds, LimbAxis, Skeleton
 from ...core.skin_at_rest import SkinAtRest
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import extent, smooth_step
-from .content import digest
+from .facts import digest
 from .layers import LayeredSkin, LayerMesh, Layers, inner_meshes, joined_surface
 
 

@@ -156,7 +156,7 @@ def other_renders_warning(obj: bpy.types.Object) -> str | None:
     )
 
 
-def signature_before(skinned: SkinnedObject) -> tuple[object, ...]:
+def values_before(skinned: SkinnedObject) -> tuple[object, ...]:
     """The value that changes with the settings of what is read, and with the objects it uses.
 
     Empty when nothing is read. Settings that are animated have their current values where vertices

@@ -190,7 +190,7 @@ def written_by_drivers(mesh: bpy.types.Mesh) -> bool:
     return any(each.type == "SCRIPTED" and not each.is_simple_expression for each in drivers)
 
 
-def shape_key_signature(key: bpy.types.Key) -> tuple[object, ...]:
+def setup_of_keys(key: bpy.types.Key) -> tuple[object, ...]:
     """A value that changes when keys are added, removed, renamed or set up in another way."""
     blocks = tuple((b.name, b.relative_key.name, b.vertex_group) for b in key.key_blocks)
     return (key.use_relative, *blocks)

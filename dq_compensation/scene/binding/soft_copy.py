@@ -37,8 +37,9 @@ from .shape_key_offsets import written_by_drivers
 # A custom property of the copy's mesh: what its weights were made from.
 RECORD_PROPERTY = "dq_compensation_soft_weights_of"
 
-# In that record: whether it has shape keys instead of steps.
-KEYS_IN_RECORD = "keys"
+# In that record: the painted weights, and whether it has shape keys instead of steps.
+PAINTED_WEIGHTS = "painted weights"
+KEYS_IN_RECORD = "shape keys"
 
 # Likewise, what was found: the bones that kept their weights as parts of a face, the digest of the
 # weights, and the joints at which these act less softly, once that was proved.

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from ...arrays import Float32s, Floats
 from .bulk_arrays import read_property
+from .rna_properties import plain_values
 
 Source = Literal["ACTION", "NLA", "CONSTRAINT", "STORED"]
 """ACTION: assigned to the datablock. NLA: in a strip of it. CONSTRAINT: of an Action constraint of
@@ -204,6 +205,31 @@ def is_played(owner: bpy.types.ID, path: str) -> bool:
 def key_points(curve: bpy.types.FCurve) -> Float32s:
     """Shape (k, 2): frame and value of each key."""
     return read_property(curve.keyframe_points, "co", np.float32, (2,))
+
+
+def values_played(played: Iterable[PlayedAction], free: tuple[str, ...] = ()) -> Iterator[object]:
+    """What is edited of actions: their curves.
+
+    Args:
+        free: the ends of the data paths whose keys do not count.
+    """
+    for each in played:
+        yield each.source, each.strips
+        for curve in each.curves:
+            if free and curve.data_path.endswith(free):
+                yield curve.data_path, curve.array_index
+            else:
+                yield from values_of_curve(curve)
+
+
+def values_of_curve(curve: bpy.types.FCurve) -> Iterator[object]:
+    """What is edited of a curve: its keys, their handles and interpolation, its modifiers."""
+    yield curve.data_path, curve.array_index, curve.mute, curve.extrapolation
+    points: Any = curve.keyframe_points
+    for field in _KEY_FIELDS:
+        yield read_property(points, field, np.float32, (2,))
+    yield read_property(points, "interpolation", np.int32)
+    yield from (list(plain_values(modifier)) for modifier in curve.modifiers)
 
 
 def multiply_values(curve: bpy.types.FCurve, factor: float) -> None:

@@ -1,6 +1,6 @@
 """Walks over the properties of a part of Blender's data, whatever its type: modifiers, constraints.
 
-Digests and fingerprints are made from them, so that no list of settings grows old.
+Facts are read from them, so that no list of settings grows old.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import bpy
 import numpy as np
 
 _READ = frozenset({"BOOLEAN", "INT", "FLOAT", "STRING", "ENUM", "POINTER"})
+# What the names of properties begin with that only say what is selected and shown.
+_SHOWN = (*("select", "hide", "is_", "show_expanded", "show_wire", "color", "active", "overlay"),)
 
 
 def properties_of(
@@ -38,10 +40,14 @@ def properties_of(
 
 
 def plain_values(owner: Any) -> Iterator[tuple[str, object]]:
-    """The properties that can be written: numbers, texts, lists, the session_uid of data-blocks."""
+    """The properties that can be written: numbers, texts, lists, the full names of data-blocks.
+
+    Those that only say what is selected and shown are left out.
+    """
     for name, value in properties_of(owner, writable=True):
-        is_data = isinstance(value, bpy.types.ID)
-        yield name, value.session_uid if is_data else np.array(value).tolist()
+        if not name.startswith(_SHOWN):
+            is_data = isinstance(value, bpy.types.ID)
+            yield name, value.name_full if is_data else np.array(value).tolist()
 
 
 def data_used_by(owner: Any) -> Iterator[bpy.types.ID]:

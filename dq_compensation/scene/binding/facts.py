@@ -1,8 +1,11 @@
-"""Digests of the input of a deformation: they show whether a result is still up to date.
+"""Facts: what a result of ours was made from, by names that riggers know.
 
-*Structure* is cheap: names, counts, the Armature modifier, the bones at rest. No vertex is read.
-*Content* is deep: the arrays that binding has read. Each part has a digest of its own, so that a
-difference has a name. Digests say the same in every session: they are kept in the file.
+A *fact* has a name, a reader, and a digest that is equal while it is the same, in every session.
+Whoever keeps a result keeps the facts that it was made from, in the file or for the session, and
+`changed_since` names those that are others now. The list is in `docs/architecture.md`.
+
+The *structure* of an object is cheap: names, counts, the Armature modifier, the bones at rest. No
+vertex is read. The *content* is deep: the arrays that binding has read (`Binding.content`).
 """
 
 from __future__ import annotations
@@ -17,24 +20,21 @@ from numpy.typing import NDArray
 
 from ..blender.armature import armature_of
 from ..blender.bendy_bones import bendy_state
-from ..blender.bulk_arrays import (
-    read_properties,
-)
+from ..blender.bulk_arrays import read_properties
 from ..blender.envelopes import envelope_state
 from ..blender.skinned_object import SkinnedObject
 from .kept_examples import example_items
 from .kept_shapes import digest_of_shapes
-from .modifiers_before import signature_before
-from .shape_key_offsets import shape_key_signature
+from .modifiers_before import values_before
+from .shape_key_offsets import setup_of_keys
 from .soft_copy import acting_soft_copy, digest_of_found_weights, keeps_soft_weights, record_of
 
 # A custom property of an object: what its modifier was made for; and what is there of the others.
 STATE_PROPERTY = "dq_compensation_made_for"
 OTHER_MESHES = "other meshes"
 
-
-Digests = dict[str, str]
-
+Facts = dict[str, str]
+"""The digests of facts by their names."""
 
 _AT_REST = (
     ("use_deform", np.bool_, ()),
@@ -59,13 +59,20 @@ def digest(*values: object) -> str:
     return hashlib.blake2b(b"".join(pieces), digest_size=10).hexdigest()
 
 
-def changed_digests(known: Mapping[str, Any], now: Mapping[str, str | None]) -> tuple[str, ...]:
-    """The names of the parts whose digests are other ones now than those that are known."""
+def changed_since(known: Mapping[str, Any], now: Mapping[str, object]) -> tuple[str, ...]:
+    """The names of the facts that are others now than those that are known."""
     return tuple(name for name, value in now.items() if known.get(name) != value)
 
 
-def structure_of(skinned: SkinnedObject) -> Digests:
-    """The digests that are cheap to make, by the names of parts for riggers."""
+def of_whom(changed: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """What has changed of objects, by their names, for a sentence: of which, unless of all."""
+    if len(set(changed.values())) == 1:
+        return list(next(iter(changed.values())))
+    return [f"{fact} of {name}" for name, facts in changed.items() for fact in facts]
+
+
+def structure_of(skinned: SkinnedObject) -> Facts:
+    """The facts of an object that are cheap to read."""
     obj, mesh, modifier = skinned.obj, skinned.mesh, skinned.find_modifier()
     keys, is_soft = mesh.shape_keys, keeps_soft_weights(skinned)
     items = example_items(obj) if len(skinned.settings.examples) else ()
@@ -73,7 +80,7 @@ def structure_of(skinned: SkinnedObject) -> Digests:
     found = {
         "mesh": digest(counts),
         "vertex groups": digest(obj.vertex_groups.keys()),
-        "shape keys": digest(() if keys is None else shape_key_signature(keys)),
+        "shape keys": digest(() if keys is None else setup_of_keys(keys)),
         "example poses": digest(items),
         "solved shapes": digest(digest_of_shapes(obj)),
         FOLLOWED: digest_of_modifiers_before(skinned),
@@ -90,7 +97,7 @@ def structure_of(skinned: SkinnedObject) -> Digests:
 
 def digest_of_modifiers_before(skinned: SkinnedObject) -> str:
     """A digest that changes where other modifiers come before the Armature modifier."""
-    return digest(signature_before(skinned))
+    return digest(values_before(skinned))
 
 
 def digest_of_soft_weights(skinned: SkinnedObject) -> str:

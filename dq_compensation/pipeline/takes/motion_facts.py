@@ -1,4 +1,4 @@
-"""Digests of what moves an armature: they show whether what was sampled from it is up to date.
+"""The facts of what moves an armature: they show whether what was sampled from it is up to date.
 
 Nothing is evaluated. What an animation changes from frame to frame is left out: its curves count.
 """
@@ -11,26 +11,23 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ...scene.binding.content import Digests, digest, digest_of_bones
-from ...scene.binding.shape_key_offsets import shape_key_signature
+from ...scene.binding.edited_facts import settings_of_constraints, settings_of_keys
+from ...scene.binding.facts import Facts, digest, digest_of_bones
 from ...scene.blender.animation_curves import (
-    PlayedAction,
     animated_paths,
     constraint_actions,
     drivers,
     played_actions,
+    values_of_curve,
+    values_played,
 )
 from ...scene.blender.armature import armature_of
 from ...scene.blender.bulk_arrays import read_property
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import is_hidden
-from ...scene.blender.rna_properties import properties_of
+from ...scene.blender.rna_properties import plain_values
 from ...scene.stack import find_rig
 
-# What is only shown, and what Blender works out itself.
-_NOT_SETTINGS = frozenset(
-    ("rna_type", "name", "show_expanded", "active", "is_override_data", "select", "color_tag")
-)
 _CHANNELS = (
     ("location", 3),
     ("rotation_quaternion", 4),
@@ -51,8 +48,8 @@ _IK_SWITCHES = (
 _INHERITS = ("use_inherit_rotation", "use_local_location", "use_relative_parent")
 
 
-def motion_digests(armature: bpy.types.Object) -> Digests:
-    """The digests of what moves an armature and the shape keys of its meshes, by names for riggers.
+def motion_facts(armature: bpy.types.Object) -> Facts:
+    """The facts of what moves an armature and the shape keys of its meshes.
 
     Meshes outside of the view layer count: a character that plays a take may be excluded.
     """
@@ -69,11 +66,13 @@ def motion_digests(armature: bpy.types.Object) -> Digests:
     inherited += [read_property(bones, name, np.bool_) for name in _INHERITS]
     return {
         "bones": digest(digest_of_bones(armature), *inherited),
-        "action": digest(*_actions(played_actions(armature))),
+        "action": digest(*values_played(played_actions(armature))),
         "Pose Position": digest(armature_of(armature).pose_position),
         "NLA strips": digest(*_strips(armature)),
         "drivers": digest(*_drivers(armature), *_drivers(armature_of(armature))),
-        "constraints": digest(*_constraints(armature, animated)),
+        "constraints": digest(
+            *settings_of_constraints(armature), *values_played(constraint_actions(armature))
+        ),
         "constraints' targets": digest(*_targets(armature)),
         "pose of bones without keys": digest(*_unkeyed(armature, animated)),
         "shape keys": digest(*(part for key in keys for part in _shape_keys(key))),
@@ -93,23 +92,6 @@ def constraint_targets(armature: bpy.types.Object) -> list[bpy.types.Object]:
     return [found[name] for name in sorted(found)]
 
 
-def _actions(played: list[PlayedAction]) -> Iterator[object]:
-    for each in played:
-        yield each.source, each.strips
-        for curve in each.curves:
-            yield from _curve(curve)
-
-
-def _curve(curve: bpy.types.FCurve) -> Iterator[object]:
-    yield curve.data_path, curve.array_index, curve.mute, curve.extrapolation
-    points: Any = curve.keyframe_points
-    for field in ("co", "handle_left", "handle_right"):
-        yield read_property(points, field, np.float32, (2,))
-    yield read_property(points, "interpolation", np.int32)
-    for modifier in curve.modifiers:
-        yield from _settings(modifier)
-
-
 def _strips(armature: bpy.types.Object) -> Iterator[object]:
     animation: Any = armature.animation_data
     if animation is None:
@@ -123,14 +105,14 @@ def _strips(armature: bpy.types.Object) -> Iterator[object]:
     for track in animation.nla_tracks:
         yield track.mute, track.is_solo
         for strip in track.strips:
-            yield from _settings(strip)
+            yield list(plain_values(strip))
             for curve in strip.fcurves:
-                yield from _curve(curve)
+                yield from values_of_curve(curve)
 
 
 def _drivers(owner: bpy.types.ID) -> Iterator[object]:
     for curve in drivers(owner):
-        yield from _curve(curve)
+        yield from values_of_curve(curve)
         driver = curve.driver
         if driver is None:
             continue
@@ -138,24 +120,14 @@ def _drivers(owner: bpy.types.ID) -> Iterator[object]:
         for variable in driver.variables:
             yield variable.name, variable.type
             for target in variable.targets:
-                yield from _settings(target)
-
-
-def _constraints(armature: bpy.types.Object, animated: frozenset[str]) -> Iterator[object]:
-    for bone in armature.pose.bones:
-        for constraint in bone.constraints:
-            yield bone.name, constraint.name
-            yield from _settings(constraint, animated, constraint.path_from_id())
-            for target in getattr(constraint, "targets", ()):
-                yield from _settings(target)
-    yield from _actions(constraint_actions(armature))
+                yield list(plain_values(target))
 
 
 def _targets(armature: bpy.types.Object) -> Iterator[object]:
     for target in constraint_targets(armature):
         played = played_actions(target)
         yield target.name
-        yield from _actions(played)
+        yield from values_played(played)
         if not played:
             yield np.array(target.matrix_basis, np.float32)
 
@@ -179,27 +151,6 @@ def _unkeyed(armature: bpy.types.Object, animated: frozenset[str]) -> Iterator[o
 def _shape_keys(key: bpy.types.Key) -> Iterator[object]:
     user: Any = key.user
     yield user.name
-    yield shape_key_signature(key)
-    yield from _actions(played_actions(key))
+    yield from settings_of_keys(key)
+    yield from values_played(played_actions(key))
     yield from _drivers(key)
-    animated = frozenset(animated_paths(key))
-    for block in key.key_blocks:
-        path = f'key_blocks["{bpy.utils.escape_identifier(block.name)}"].value'
-        yield block.mute, None if path in animated else round(block.value, 5)
-
-
-def _settings(
-    owner: Any, animated: frozenset[str] = frozenset(), path: str = ""
-) -> Iterator[object]:
-    """The settings of a part of Blender's data, but for those that an animation changes."""
-    for name, value in properties_of(owner, _NOT_SETTINGS, writable=True):
-        if f"{path}.{name}" in animated:
-            continue
-        if isinstance(value, bpy.types.ID):
-            yield name, value.name
-        elif isinstance(value, (bool, int, str)):
-            yield name, value
-        elif isinstance(value, float):
-            yield name, np.float32(value)
-        else:
-            yield name, tuple(value)

@@ -1,0 +1,94 @@
+"""The facts of a data-block that the checks read.
+
+Selection is none of them, nor are rotations and locations of pose bones: no check reads them, and
+while an animator poses, the findings stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ..scene.binding.edited_facts import facts_of_keys, facts_of_mesh, settings_of_constraints
+from ..scene.binding.facts import Facts, digest, digest_of_bones
+from ..scene.binding.soft_copy import less_soft_joints
+from ..scene.blender.animation_curves import animated_paths, played_actions, values_played
+from ..scene.blender.bulk_arrays import read_property
+from ..scene.blender.rna_properties import plain_values
+from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.group_users import group_users
+from ..scene.settings.object_settings import FOLLOWED_SETTINGS, settings_of
+
+# Channels that may be animated as anyone likes: what counts is that they are.
+_FREE_CHANNELS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle")
+_TRANSFORMS = ("matrix_basis", "matrix_parent_inverse", "delta_location", "delta_scale")
+
+
+def checked_facts(
+    block: bpy.types.ID, owner: bpy.types.Object, depsgraph: bpy.types.Depsgraph
+) -> Facts:
+    """What the checks read of a data-block.
+
+    Args:
+        block: a mesh, an armature, an object with its animation, or shape keys with theirs;
+            original, and not in Edit Mode.
+        owner: the object of which it is.
+    """
+    if isinstance(block, bpy.types.Mesh):
+        keys = block.shape_keys
+        return facts_of_mesh(block) | {
+            "users of the mesh": digest(block.users),
+            "shape keys": digest(keys and keys.session_uid),
+        }
+    if isinstance(block, bpy.types.Key):
+        return facts_of_keys(block) | {"animation": digest(*_of_animation(block))}
+    if isinstance(block, bpy.types.Armature):
+        bones = [list(plain_values(bone)) for bone in block.bones]
+        return {
+            "bones": digest(bones, digest_of_bones(owner)),
+            "Pose Position": digest(block.pose_position),
+        }
+    return {name: digest(*values) for name, *values in _of_object(owner, depsgraph)}
+
+
+def _of_object(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph
+) -> Iterator[tuple[str, *tuple[object, ...]]]:
+    yield "name", obj.name, obj.type, obj.data and obj.data.session_uid
+    yield "parent", obj.parent_type, obj.parent_bone, obj.parent and obj.parent.session_uid
+    yield "place", *(np.array(getattr(obj, name)) for name in _TRANSFORMS)
+    yield "modifiers", *(list(plain_values(each)) for each in obj.modifiers)
+    yield "constraints", *(list(plain_values(each)) for each in obj.constraints)
+    yield "animation", *_of_animation(obj)
+    if obj.type == "MESH":
+        groups = [(group.name, group.lock_weight) for group in obj.vertex_groups]
+        yield "vertex groups", groups, sorted(group_users(obj).items())
+        yield "shown shape key", obj.active_shape_key_index, obj.show_only_shape_key
+        # No check reads what drivers of our modifier read, nor what the user ignores.
+        settings = _values(settings_of(obj))
+        unread = {*FOLLOWED_SETTINGS, "ignored"}
+        yield "settings", [each for each in settings if each[0] not in unread]
+        yield "soft weights", less_soft_joints(SkinnedObject(obj))
+    if obj.pose is not None and len(obj.pose.bones):
+        posed: Any = obj.evaluated_get(depsgraph).pose
+        matrices = read_property(posed.bones, "matrix_channel", np.float32, (4, 4))[:, :3, :3]
+        is_scaled = np.abs(np.linalg.norm(matrices, axis=2) - 1.0) > 1e-3  # by a constraint
+        yield "scale of bones", read_property(obj.pose.bones, "scale", np.float32, (3,)), is_scaled
+        yield "constraints of bones", *settings_of_constraints(obj)
+
+
+def _of_animation(owner: bpy.types.ID) -> Iterator[object]:
+    yield sorted(animated_paths(owner).items())
+    yield from values_played(played_actions(owner), _FREE_CHANNELS)
+
+
+def _values(owner: bpy.types.PropertyGroup) -> Iterator[tuple[str, object]]:
+    """The settings in a group, with those in its lists."""
+    yield from plain_values(owner)
+    for prop in owner.bl_rna.properties:
+        if prop.type == "COLLECTION":
+            name = prop.identifier
+            yield name, [list(plain_values(each)) for each in getattr(owner, name)]
