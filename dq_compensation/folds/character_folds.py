@@ -372,7 +372,7 @@ class _Work:
         for mesh, editing in zip(self.body.meshes, editings, strict=True):
             mesh.editing = editing
         other = "" if mirrored is None else self.name(int(self.partners[joint.bone]))
-        poses, seconds = sum(len(way.matrices) for way in ways), time.perf_counter() - begin
+        poses, seconds = sum(len(way.rows) for way in ways), time.perf_counter() - begin
         self.solved.append(SolvedJointReport(name, poses, before, after, seconds, other))
 
     def _solve_way(self, bone: int, way: FoldWay) -> Generator[float, None, _SolvedWay]:
@@ -382,13 +382,15 @@ class _Work:
             KeptPose(degrees / way.degrees[-1], base)
             for degrees, base in zip(way.degrees, poses.bases, strict=True)
         ]
-        body = self.body
-        end = Pose.from_matrices(poses.matrices[-1][body.skeleton.bone_of_row], body.skeleton)
+        body, rows = self.body, poses.rows[-1]
+        skin, joint, end = body.skin, bone, Pose.from_matrices(rows, body.skeleton)
+        if (curved := body.curved_in(rows)) is not None:
+            skin, joint, end = curved.skin, int(curved.first[bone]), curved.pose(rows)
         found: SolvedFolds = yield from solve_folds(
-            body.skin, body.triangles, [bone], end, kept, SurfaceTree
+            skin, body.triangles, [joint], end, kept, SurfaceTree
         )
         offsets = [body.everywhere(found.vertices, each) for each in found.offsets]
-        return _SolvedWay(way, poses.matrices, poses.bases, offsets)
+        return _SolvedWay(way, poses.rows, poses.bases, offsets)
 
     def _mirrored(self, joint: FoldingJoint) -> list[_SolvedWay] | None:
         """The ways of the other side's joint on this side; None where the sides differ."""
@@ -419,7 +421,7 @@ class _Work:
                 here = np.zeros_like(offset)
                 here[images] = offset[moved] * flip
                 offsets.append(here)
-            ways.append(_SolvedWay(way, poses.matrices, poses.bases, offsets))
+            ways.append(_SolvedWay(way, poses.rows, poses.bases, offsets))
         return ways
 
     def _add(
@@ -437,8 +439,8 @@ class _Work:
             if not moved[points[mesh.rows]].any():
                 continue
             for way in ways:
-                for matrices, offset in zip(way.matrices, way.offsets, strict=True):
-                    self.body.add_shape(mesh, editing, [name], matrices, offset, kind=kind)
+                for rows, offset in zip(way.rows, way.offsets, strict=True):
+                    self.body.add_shape(mesh, editing, [name], rows, offset, kind=kind)
 
     def _figures(
         self, bone: int, ways: Sequence[_SolvedWay], editings: Sequence[ShapeEditing]
@@ -452,29 +454,27 @@ class _Work:
         for way in ways:
             degrees = (0.0, *way.way.degrees)
             middles = [0.5 * (a + b) for a, b in pairwise(degrees)]
-            between = [way_matrices(body.skin, bone, way.way, each) for each in middles]
+            between = body.rows_in([way_matrices(body.skin, bone, way.way, a) for a in middles])
             bases = [*way.bases, *map(body.base, between)]
-            for number, (matrices, base) in enumerate(
-                zip([*way.matrices, *between], bases, strict=True)
-            ):
-                played = base + body.displaced(shapes, matrices)
+            for number, (rows, base) in enumerate(zip([*way.rows, *between], bases, strict=True)):
+                played = base + body.displaced(shapes, rows)
                 before.append(measures.of(base[region.vertices]))
                 after.append(measures.of(played[region.vertices]))
-                is_between.append(number >= len(way.matrices))
+                is_between.append(number >= len(way.rows))
         return FoldFigures.of(before, is_between), FoldFigures.of(after, is_between)
 
 
 @dataclass(frozen=True, eq=False)
 class _Poses:
-    """The poses of a way: matrices (B, 4, 4) each, and the base (n, 3) in each."""
+    """The poses of a way: rows (R, 4, 4) each, and the base (n, 3) in each."""
 
-    matrices: list[Float64s]
+    rows: list[Float64s]
     bases: list[Float64s]
 
     @classmethod
     def of(cls, body: JoinedBody, bone: int, way: FoldWay) -> _Poses:
-        matrices = [way_matrices(body.skin, bone, way, each) for each in way.degrees]
-        return cls(matrices, [body.base(each) for each in matrices])
+        rows = body.rows_in([way_matrices(body.skin, bone, way, each) for each in way.degrees])
+        return cls(rows, [body.base(each) for each in rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -482,7 +482,7 @@ class _SolvedWay:
     """A way with its poses and the offsets of all points, (n, 3), armature space, in each."""
 
     way: FoldWay
-    matrices: list[Float64s]
+    rows: list[Float64s]
     bases: list[Float64s]
     offsets: list[Float64s]
 

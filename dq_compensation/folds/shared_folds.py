@@ -138,15 +138,16 @@ class SharedFolds:
         return np.asarray((apart <= 0.5).all(axis=2).any(axis=1))
 
     def _posed(self, place: Float64s) -> tuple[Float64s, Float64s, int]:
-        """The matrices (B, 4, 4), the base (n, 3) and how often it crosses itself at a place."""
+        """The rows (R, 4, 4), the base (n, 3) and how often it crosses itself at a place."""
         key = tuple(place.tolist())
         if key not in self._known:
             each = zip(key, self._joints.ways, strict=True)
             degrees = [at / len(way.degrees) * way.degrees[-1] for at, way in each]
             matrices = together_matrices(self._body.skin, self._joints, degrees)
-            base = self._body.base(matrices)
+            (rows,) = self._body.rows_in([matrices])
+            base = self._body.base(rows)
             crossings = self._measures.of(base[self._measures.region.vertices]).crossings
-            self._known[key] = matrices, base, crossings
+            self._known[key] = rows, base, crossings
         return self._known[key]
 
     def _crossings(
@@ -156,8 +157,8 @@ class SharedFolds:
         vertices, found = self._measures.region.vertices, list[tuple[int, int]]()
         shapes = [editing.shapes() for editing in editings]
         for place in places:
-            matrices, base, crossings = self._posed(place)
-            played = base + self._body.displaced(shapes, matrices)
+            rows, base, crossings = self._posed(place)
+            played = base + self._body.displaced(shapes, rows)
             found.append((crossings, self._measures.of(played[vertices]).crossings))
         base, played = np.array(found).T
         return base, played
@@ -175,12 +176,12 @@ class SharedFolds:
         Args:
             without: show the base there.
         """
-        matrices, _, _ = self._posed(stop)
+        rows, _, _ = self._posed(stop)
         parts = np.zeros((len(self._joints.bones), len(self._body.vertices), 3))
         shapes = [editing.shapes() for editing in editings]
         for row, bone in enumerate(self._joints.bones):
             alone = [each.of_joint(bone) for each in shapes]
-            parts[row] = self._body.displaced(alone, matrices)
+            parts[row] = self._body.displaced(alone, rows)
         region, count = self._measures.region, len(self._body.vertices)
         sharing = np.zeros((count, 3)) if without else shared_offsets(parts, self._away)
         offsets = self._body.everywhere(np.arange(count), sharing)
@@ -189,7 +190,7 @@ class SharedFolds:
             own = moved[:, self._body.point_of_vertex[mesh.rows]]
             if np.count_nonzero(own, axis=0).max() > 1:
                 least = _LEAST * region.cell
-                self._body.add_shape(mesh, editing, self.names, matrices, offsets, least=least)
+                self._body.add_shape(mesh, editing, self.names, rows, offsets, least=least)
 
     @cached_property
     def _away(self) -> Float64s:
