@@ -3,7 +3,8 @@
 A limb begins at the first joint off the trunk that turns fully (`ranges_of_motion`), has a bone of
 the same kind on the other side, and ends at a hand, which has digits, or at a foot, which points
 aside. Its hinge is the joint nearest to the middle. Limbs that hang lowest on the trunk are legs,
-others are arms. A skeleton that is one row of bones has hinges alone.
+others are arms. Bones in the middle of the body, as of spine, neck and tail, swing. A skeleton that
+is one row of bones has hinges alone. A joint whose limits allow two axes swings, wherever it is.
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ from .ranges_of_motion import LEAST_HINGE, LEAST_REST_BEND, ranges_of_motion, sh
 # How far limbs bend, degrees between them: knee, elbow, digit, and a joint that is none of these.
 _KNEE, _ELBOW, _DIGIT, _OTHER = 135.0, 140.0, 100.0, 90.0
 _WRIST = 70.0
+# How far a bone in the middle of the body bends to each side, degrees; and how far from X = 0 it
+# is, in parts of the size of the skeleton.
+_MIDDLE, _IN_MIDDLE = 40.0, 1e-3
+# The limits of a bone without any, degrees.
+_WHOLE_TURN = 180.0
 # How far legs and arms swing from hanging: to which side, degrees from forward to outward, and how
 # far. Diagonals are those of ellipses.
 _LEG = ((0.0, 110.0), (45.0, 59.0), (90.0, 45.0), (135.0, 31.0), (180.0, 25.0))
@@ -144,13 +150,18 @@ def folding_joints(
         if limbs.parents[bone] < 0:
             left_out[bone] = NO_JOINT.format(bone=name)
             continue
-        hinge = bone not in limbs.swinging
-        ways = limbs.hinge_ways(bone) if hinge else limbs.swing_ways(bone)
+        hinge = limbs.is_hinge(bone) is not False
+        ways = limbs.hinge_ways(bone) if hinge else limbs.ball_ways(bone)
         if ways:
             joints.append(FoldingJoint(bone, hinge, ways))
         else:
             left_out[bone] = NO_DIRECTION.format(bone=name)
     return FoundJoints(tuple(joints), left_out, tuple(limbs.together(joints)))
+
+
+def is_hinge(skin: SkinAtRest, known: KnownMotion, bone: int) -> bool | None:
+    """Whether the joint at the head of a bone bends in one plane; None where limbs do not tell."""
+    return _Limbs(skin, known).is_hinge(bone)
 
 
 def way_matrices(skin: SkinAtRest, bone: int, way: FoldWay, degrees: float) -> Float64s:
@@ -210,7 +221,8 @@ class _Limbs:
         # The first bone, the hinge and the end of each limb, and the bones of each digit.
         self._chains, self._rows = list[tuple[int, int, int]](), list[list[int]]()
         self._feet: list[int] = []
-        if all(len(each) == 1 for each in self.children.values()) and self._roots == 1:
+        self._is_row = all(len(each) == 1 for each in self.children.values()) and self._roots == 1
+        if self._is_row:
             self.ends = dict.fromkeys(self._own, _ELBOW)
             self._rows = [self._own]
             return
@@ -350,6 +362,49 @@ class _Limbs:
         for one, other in both:
             yield (one, other, hinges[one], hinges[other]), (0, 0, 0, 0)
 
+    def is_hinge(self, bone: int) -> bool | None:
+        """Whether a joint bends in one plane; None where neither limbs nor limits tell."""
+        if bone in self.swinging or self._has_two_axes(bone) or self._is_in_middle(bone):
+            return False
+        return True if bone in self.ends else None
+
+    def _limits(self, bone: int) -> Float64s:
+        """How far a bone may turn about -X, X, -Z and Z, shape (2, 2), degrees, by its limits."""
+        whole = ((-_WHOLE_TURN, _WHOLE_TURN),) * 2
+        limits = np.asarray(self.known.limits.get(bone, whole), np.float64)
+        return np.maximum(limits * (-1.0, 1.0), 0.0)
+
+    def _has_two_axes(self, bone: int) -> bool:
+        """Whether the limits of a bone name two axes, and let it turn about both."""
+        limits = self._limits(bone)
+        return bool((limits < _WHOLE_TURN).all() and (limits.max(axis=1) >= _LEAST_TURN).all())
+
+    def _is_in_middle(self, bone: int) -> bool:
+        ends = np.array((self.skeleton.heads[bone, 0], self.skeleton.tails[bone, 0]))
+        size = float(np.ptp(self.skeleton.heads, axis=0).max())
+        return not self._is_row and bool(np.abs(ends).max() <= _IN_MIDDLE * size)
+
+    def ball_ways(self, bone: int) -> tuple[FoldWay, ...]:
+        """The ways of a joint that swings; none where nothing shows where the front is."""
+        if bone in self.swinging:
+            return self.swing_ways(bone)
+        axes, limits = self.skeleton.rest[bone, :3, [0, 2]], self._limits(bone)
+        end = _WRIST if bone in self.hands else _MIDDLE if self._is_in_middle(bone) else _OTHER
+        ways = [
+            _way(sign * axis, min(end, most))
+            for axis, of_axis in zip(axes, limits.tolist(), strict=True)
+            for sign, most in zip((-1.0, 1.0), of_axis, strict=True)
+        ]
+        return tuple(way for way in ways if way is not None)
+
+    def _within_limits(self, bone: int, axis: Float64s, degrees: float) -> float:
+        """How far a bone turns about an axis at most: limits of two axes are ellipses."""
+        parts = self.skeleton.rest[bone, :3, [0, 2]] @ axis
+        limits = self._limits(bone)[[0, 1], (parts > 0.0).astype(int)]
+        limited = limits < _WHOLE_TURN
+        beyond = float(np.hypot(*np.where(limited, parts / np.maximum(limits, 1e-6), 0.0)))
+        return min(degrees, 1.0 / beyond) if beyond > 0.0 else degrees
+
     def hinge_ways(self, bone: int) -> tuple[FoldWay, ...]:
         """The ways of a hinge; none where nothing shows its direction."""
         end = self.ends.get(bone, _OTHER)
@@ -443,7 +498,8 @@ class _Limbs:
             toward = np.cos(side) * forward + np.sin(side) * out
             target = np.cos(degrees) * down + np.sin(degrees) * toward
             axis = unit_or(np.cross(at_rest, target), 0.0)
-            if (way := _way(axis, _angle(at_rest, target))) is not None:
+            angle = self._within_limits(bone, axis, _angle(at_rest, target))
+            if (way := _way(axis, angle)) is not None:
                 ways.append(way)
         return tuple(ways)
 

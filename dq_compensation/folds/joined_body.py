@@ -29,7 +29,7 @@ from ..scene.blender.bendy_bones import bendy_handles
 from ..scene.blender.rig_copies import rows_in_poses
 from ..scene.blender.rigging import rig_of
 from .segment_bones import SegmentBones
-from .shape_editing import JointKind, ShapeEditing
+from .shape_editing import JointKind, ShapeEditing, switch_refusal
 
 # Bendy bones that move no point farther than this from where straight ones do are straight, in
 # parts of the size.
@@ -93,8 +93,9 @@ class JoinedBody:
                 editings.append(ShapeEditing.of(obj, depsgraph, anew=anew))
             except UserError as error:
                 refused.append(str(error))
+        refused += filter(None, map(switch_refusal, objects))
         if refused:
-            raise UserError(" ".join(refused))
+            raise UserError(" ".join(dict.fromkeys(refused)))
         meshes, start = list[BodyMesh](), 0
         for editing in editings:
             meshes.append(BodyMesh(editing, start, editing.binding.with_shapes(None)))

@@ -125,6 +125,8 @@ class _Solves(_OfFolds, RunsInSteps):
 
     stopped = STOPPED.rstrip(".")
     _sentences: tuple[str, ...] = ()
+    # The selected joints, in a tuple once they are found: it takes a while, with controls.
+    _selected: tuple[list[str] | None] | None = None
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         return self._ask(context)
@@ -134,6 +136,7 @@ class _Solves(_OfFolds, RunsInSteps):
         """Say in a dialog what it will cost, before it starts."""
         meshes = _meshes(context)
         bones = selected_joints(context, meshes[0])
+        self._selected = (bones,)
         bones = _with_shapes(meshes, bones) if self.needs_shapes else bones
         cost = estimate_folds(meshes[0], context.evaluated_depsgraph_get(), bones)
         self._sentences = cost.sentence(), _about_sculpted(meshes, bones)
@@ -147,11 +150,11 @@ class _Solves(_OfFolds, RunsInSteps):
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         meshes = _meshes(context)
-        return self.run(context, self._solved(context, meshes[0], again=self.needs_shapes))
+        return self.run(context, self._solved(context, meshes[0]))
 
-    @staticmethod
-    def _solved(context: Context, obj: Object, *, again: bool) -> Steps:
-        depsgraph, bones = context.evaluated_depsgraph_get(), selected_joints(context, obj)
+    def _solved(self, context: Context, obj: Object) -> Steps:
+        (bones,) = self._selected or (selected_joints(context, obj),)
+        depsgraph, again = context.evaluated_depsgraph_get(), self.needs_shapes
         report = yield from solve_character_folds(obj, depsgraph, bones, again=again)
         _reports[obj.session_uid] = report.sentence(), " ".join(report.details())
         tag_redraw()
