@@ -10,7 +10,7 @@ is one row of bones has hinges alone. A joint whose limits allow two axes swings
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -65,10 +65,17 @@ class FoldWay:
     Attributes:
         axis: unit, armature space at rest: the bone turns about it, by the right-hand rule.
         degrees: of the poses, above 0, rising evenly from rest to the end.
+        at_rest: by how much limbs are bent at rest already, degrees; 0 of joints that swing.
     """
 
     axis: tuple[float, float, float]
     degrees: tuple[float, ...]
+    at_rest: float = 0.0
+
+    @property
+    def half_way(self) -> float:
+        """Half way to the last pose, degrees."""
+        return 0.5 * sum((0.0, *self.degrees)[-2:])
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,11 @@ class FoldingJoint:
     bone: int
     hinge: bool
     ways: tuple[FoldWay, ...]
+
+    @property
+    def longest(self) -> FoldWay:
+        """The first of the longest ways."""
+        return max(self.ways, key=lambda way: way.degrees[-1])
 
 
 @dataclass(frozen=True)
@@ -165,8 +177,11 @@ def is_hinge(skin: SkinAtRest, known: KnownMotion, bone: int) -> bool | None:
 
 
 def way_matrices(skin: SkinAtRest, bone: int, way: FoldWay, degrees: float) -> Float64s:
-    """D of all bones where one is turned on a way, shape (B, 4, 4), armature space."""
-    return posed_matrices(skin.skeleton, {bone: _turn(skin, bone, way, degrees)})
+    """D of all bones where one is turned on a way, shape (B, 4, 4), armature space.
+
+    Bones with skin follow those that they turn with, whatever controls they hang on.
+    """
+    return _posed(skin, {bone: _turn(skin, bone, way, degrees)})
 
 
 def together_matrices(
@@ -175,7 +190,12 @@ def together_matrices(
     """The same where joints are turned together, each by its own angle."""
     each = zip(joints.bones, joints.ways, degrees, strict=True)
     turns = {bone: _turn(skin, bone, way, angle) for bone, way, angle in each}
-    return posed_matrices(skin.skeleton, turns)
+    return _posed(skin, turns)
+
+
+def _posed(skin: SkinAtRest, turns: Mapping[int, Quaternion]) -> Float64s:
+    parents = np.where(skin.moves, parents_at_joints(skin), skin.skeleton.parents)
+    return posed_matrices(skin.skeleton, turns, parents.astype(np.int32))
 
 
 def _turn(skin: SkinAtRest, bone: int, way: FoldWay, degrees: float) -> Quaternion:
@@ -186,7 +206,7 @@ def _turn(skin: SkinAtRest, bone: int, way: FoldWay, degrees: float) -> Quaterni
 def mirrored_way(way: FoldWay) -> FoldWay:
     """The way of the joint on the other side of X = 0: M R M turns about (x, -y, -z)."""
     x, y, z = way.axis
-    return FoldWay((x, -y, -z), way.degrees)
+    return replace(way, axis=(x, -y, -z))
 
 
 class _Limbs:
@@ -417,9 +437,9 @@ class _Limbs:
             return ()
         axis, most = found
         at_rest = self._bend_about(bone, axis)
-        ways = [_way(axis, min(most, end - at_rest))]
+        ways = [_way(axis, min(most, end - at_rest), at_rest)]
         if both:
-            ways.append(_way(-axis, end + at_rest))
+            ways.append(_way(-axis, end + at_rest, -at_rest))
         return tuple(way for way in ways if way is not None)
 
     def _own_axis(self, bone: int) -> tuple[Float64s, float] | None:
@@ -530,13 +550,14 @@ class _Limbs:
         return unit_or(np.sum(ways, axis=0), 0.0) if ways else None
 
 
-def _way(axis: Float64s, degrees: float) -> FoldWay | None:
+def _way(axis: Float64s, degrees: float, at_rest: float = 0.0) -> FoldWay | None:
     """A way with evenly spaced poses; None where it is too short for one."""
     if degrees < _LEAST_TURN or not axis.any():
         return None
     count = max(1, int(np.ceil(degrees / _STEP - 1e-6)))
     x, y, z = axis.tolist()
-    return FoldWay((x, y, z), tuple((degrees * np.arange(1, count + 1) / count).tolist()))
+    each = tuple((degrees * np.arange(1, count + 1) / count).tolist())
+    return FoldWay((x, y, z), each, at_rest)
 
 
 def _swing_axis(rotations: Floats) -> Float64s | None:

@@ -393,10 +393,10 @@ class _Work:
         self, joint: FoldingJoint, fineness: float
     ) -> Generator[float, None, tuple[list[_SolvedWay], tuple[FoldFigures, FoldFigures]]]:
         """Solve a joint; returns its ways, and its figures as it was and as it is played."""
-        longest = max(joint.ways, key=lambda way: way.degrees[-1])
         ways = list[_SolvedWay]()
         for number, way in enumerate(joint.ways):
-            steps = self._solve_way(joint.bone, way, fineness, half_way=way is longest)
+            half_way = way is joint.longest
+            steps = self._solve_way(joint.bone, way, fineness, half_way=half_way)
             part = 0.95 / len(joint.ways)
             found = yield from part_of(steps, number * part, part)
             ways.append(found)
@@ -412,7 +412,7 @@ class _Work:
         """
         degrees = list(way.degrees)
         if half_way:
-            degrees.insert(-1, 0.5 * sum((0.0, *degrees)[-2:]))
+            degrees.insert(-1, way.half_way)
         poses = _Poses.of(self.body, bone, way, degrees)
         kept = [
             KeptPose(each / degrees[-1], base)
@@ -420,8 +420,8 @@ class _Work:
         ]
         body, rows = self.body, poses.rows[-1]
         skin, joint, end = body.skin, bone, Pose.from_matrices(rows, body.skeleton)
-        if (curved := body.curved_in(rows)) is not None:
-            skin, joint, end = curved.skin, int(curved.first[bone]), curved.pose(rows)
+        if (bones := body.bones_in(rows)) is not None:
+            skin, joint, end = bones.skin, int(bones.first[bone]), bones.pose(rows)
         found: SolvedFolds = yield from solve_folds(
             skin, body.triangles, [joint], end, kept, SurfaceTree, fineness=fineness
         )

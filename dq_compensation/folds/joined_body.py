@@ -28,13 +28,15 @@ from ..scene.binding.numpy_evaluator import PosedDeformer, evaluate
 from ..scene.blender.bendy_bones import bendy_handles
 from ..scene.blender.rig_copies import rows_in_poses
 from ..scene.blender.rigging import rig_of
-from .segment_bones import SegmentBones
+from ..wording import counted
 from .shape_editing import JointKind, ShapeEditing, switch_refusal
+from .solved_bones import SolvedBones, hangs_as_it_turns
 
 # Bendy bones that move no point farther than this from where straight ones do are straight, in
 # parts of the size.
 _STRAIGHT = 1e-3
 
+NO_PLACE = "{obj} has {count} whose place is not a finite number. Delete them, or restore the mesh."
 HANDLE = (
     "{bone} is curved by its handle {handle}, which hangs on no bone that moves skin: how is not "
     "known. Parent the handle to such a bone, or set the Segments of {bone} to 1"
@@ -96,6 +98,9 @@ class JoinedBody:
         refused += filter(None, map(switch_refusal, objects))
         if refused:
             raise UserError(" ".join(dict.fromkeys(refused)))
+        refused = list(filter(None, map(_place_refusal, editings)))
+        if refused:
+            raise UserError(" ".join(refused))
         meshes, start = list[BodyMesh](), 0
         for editing in editings:
             meshes.append(BodyMesh(editing, start, editing.binding.with_shapes(None)))
@@ -136,18 +141,31 @@ class JoinedBody:
         rig = rig_of(self.meshes[0].editing.obj)
         return rows_in_poses(rig, self.skeleton, self.meshes[0].base.pose_order, poses)
 
-    def curved_in(self, rows: Float64s) -> SegmentBones | None:
-        """The skin on the segments of bendy bones; None where it shows none that curves.
+    def bones_in(self, rows: Float64s) -> SolvedBones | None:
+        """The bones on which the skin is solved in a pose; None: those of the armature.
 
         Raises:
-            UserError: nothing shows how they curve.
+            UserError: nothing shows how a bendy bone curves.
         """
+        return self._segments if self._curves(rows) else self._bones
+
+    @cached_property
+    def _bones(self) -> SolvedBones | None:
+        return None if hangs_as_it_turns(self.skin) else SolvedBones.of(self.skin)
+
+    @cached_property
+    def _segments(self) -> SolvedBones:
+        painted = [mesh.base.as_painted.segments() for mesh in self.meshes]
+        return SolvedBones.of(self.skin, Influences.joined(painted).at(self.vertices))
+
+    def _curves(self, rows: Float64s) -> bool:
+        """Whether bendy bones curve the skin in a pose."""
         straight = rows[self.skeleton.bone_of_row]
         if np.array_equal(rows, straight):
-            return None
+            return False
         apart = np.abs(self.base(rows) - self.base(straight)).max()
         if apart <= _STRAIGHT * extent(self.skin.positions):
-            return None
+            return False
         bones = rig_of(self.meshes[0].editing.obj).pose.bones
         curving = np.abs(rows - straight).max(axis=(1, 2)) > _STRAIGHT
         for bone in np.unique(self.skeleton.bone_of_row[curving]).tolist():
@@ -155,18 +173,13 @@ class JoinedBody:
             for handle in bendy_handles(bones[name]):
                 if not self._goes_with_skin(self.skeleton.names.index(handle)):
                     raise UserError(HANDLE.format(bone=name, handle=handle))
-        return self._on_segments
+        return True
 
     def _goes_with_skin(self, bone: int) -> bool:
         """Whether a bone moves skin, or hangs on one that does."""
         while bone >= 0 and not self.skin.moves[bone]:
             bone = int(self.skeleton.parents[bone])
         return bone >= 0
-
-    @cached_property
-    def _on_segments(self) -> SegmentBones:
-        painted = [mesh.base.as_painted.segments() for mesh in self.meshes]
-        return SegmentBones.of(self.skin, Influences.joined(painted).at(self.vertices))
 
     def base(self, rows: Float64s) -> Float64s:
         """Where the base has the points in a pose, (R, 4, 4): shape (n, 3)."""
@@ -218,6 +231,14 @@ class JoinedBody:
             carried = (found[layers.corners] * layers.shares[:, :, None]).sum(axis=1)
             found[above[lies]] = carried[lies]
         return found
+
+
+def _place_refusal(editing: ShapeEditing) -> str | None:
+    """Why a mesh cannot be solved where its vertices are, or None."""
+    broken = np.flatnonzero(~np.isfinite(editing.binding.rest).all(axis=1))
+    if not len(broken):
+        return None
+    return NO_PLACE.format(count=counted(len(broken), "vertex"), obj=editing.obj.name)
 
 
 def _posed(mesh: BodyMesh, pose: Pose) -> Float64s:
