@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.analysis.flesh.way import WayToPose
+from dq_compensation.analysis.folding_joints import folding_joints, way_matrices
 from dq_compensation.errors import UserError
 from dq_compensation.folds.character_folds import FoldsReport
-from dq_compensation.folds.joined_body import NO_PLACE
+from dq_compensation.folds.joined_body import NO_PLACE, JoinedBody
+from dq_compensation.folds.motion import known_motion
 from tests.blender.enabled_scenes import select
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import add_mesh, edit_mode
@@ -81,6 +84,27 @@ def test_bones_below_controls_of_their_own_fold_as_in_a_chain_with_clothes_in_tw
     for name in ("Shirt", "Coat"):
         (shape,) = api.solved_shapes(bpy.data.objects[name])
         assert shape.largest > 0.05 * RADIUS
+
+
+def test_half_way_to_a_pose_each_bone_is_where_half_the_bend_takes_it() -> None:
+    """The hand goes round the elbow, whatever it hangs on: not straight from end to end."""
+    obj, armature = limb()
+    limit(armature, 80)
+    with_controls(armature)
+    api.enable(obj)
+    body = JoinedBody.of([obj], bpy.context.evaluated_depsgraph_get(), anew=False)
+    elbow, hand = (body.skeleton.names.index(name) for name in (ELBOW, "Hand"))
+    known = known_motion(armature, body.skeleton)
+    (joint,) = folding_joints(body.skin, known, [elbow]).joints
+    half, whole = (
+        way_matrices(body.skin, elbow, joint.longest, part * 80.0) for part in (0.5, 1.0)
+    )
+    assert np.abs(whole[hand] - whole[elbow]).max() < 1e-12
+    bones = body.bones_in(whole)
+    assert bones is not None
+    way = WayToPose(bones.skin.skeleton, bones.pose(whole))
+    assert np.abs(way.matrices(0.5) - half[bones.rows]).max() < 1e-9
+    assert [bones.skin.skeleton.names[row] for row in bones.first[[elbow, hand]]] == [ELBOW, "Hand"]
 
 
 def broken(obj: bpy.types.Object) -> None:
