@@ -339,10 +339,10 @@ class _Work:
             else:
                 found = shared.mirror(*of_other[1:])
             looked_at.append((each, shared.chosen, found))
-            if isinstance(found, str):
-                self.not_shared.append(found)
-            elif found is not None:
+            if isinstance(found, SharedReport):
                 self.together.append(found)
+            elif found is not None and found not in self.not_shared:
+                self.not_shared.append(found)
 
     def _mirror(self, one: JointsTogether, other: JointsTogether) -> bool:
         """Whether joints that bend together are those of the other side, on the same ways."""

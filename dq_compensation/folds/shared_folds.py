@@ -132,7 +132,8 @@ class SharedFolds:
             crossings = self._crossings(places, plainer)[1]
             if crossings.sum() < after.sum():
                 chosen, shared, after = chosen | plain, plainer, crossings
-        if after.sum() > (1.0 - _FEW) * added.sum():
+        is_better = after.sum() <= (1.0 - _FEW) * added.sum()
+        if not is_better and not after.sum() <= base.sum() < added.sum():
             return AS_MANY.format(joints=listed(self.names, 4))
         for mesh, editing in zip(self._body.meshes, shared, strict=True):
             mesh.editing = editing
