@@ -38,6 +38,9 @@ _WHOLE_TURN = 180.0
 _LEG = ((0.0, 110.0), (45.0, 59.0), (90.0, 45.0), (135.0, 31.0), (180.0, 25.0))
 _ARM = ((0.0, 120.0), (45.0, 120.0), (90.0, 120.0), (135.0, 76.0), (180.0, 60.0))
 _MOST_WAYS = len(_ARM) + 1
+# Of four-legged characters all limbs are legs, which swing by this part of that. Their legs stand
+# across the trunk by more than this, degrees.
+_OF_FOUR, _ACROSS = 0.5, 45.0
 # Arms that are farther from hanging at rest are let down, too, degrees.
 _RAISED = 30.0
 # Poses are no farther apart than this, and a way has no turn that is smaller, degrees.
@@ -509,8 +512,9 @@ class _Limbs:
         out = heads[bone] - heads[int(self.partners[bone])]
         out = unit_or(out - (out @ down) * down, 0.0)
         forward = unit_or(forward - (forward @ down) * down - (forward @ out) * out, 0.0)
-        is_leg, at_rest = self.swinging[bone], self.forth[bone]
-        sides = list(_LEG if is_leg else _ARM)
+        is_leg = self.swinging[bone] or self._is_four_legged
+        at_rest, part = self.forth[bone], _OF_FOUR if self._is_four_legged else 1.0
+        sides = [(side, part * degrees) for side, degrees in (_LEG if is_leg else _ARM)]
         if not is_leg and _angle(down, at_rest) > _RAISED:
             sides.append((90.0, 5.0))
         ways = list[FoldWay]()
@@ -530,18 +534,39 @@ class _Limbs:
 
     @cached_property
     def _down(self) -> Float64s:
-        """From the arms to the legs, unit; down where there are no both."""
+        """Unit: from the arms to the legs; of four legs, and without both, down."""
+        if self._is_four_legged or not self._along_trunk.any():
+            return np.array((0.0, 0.0, -1.0))
+        return self._along_trunk
+
+    @cached_property
+    def _along_trunk(self) -> Float64s:
+        """From the arms to the legs, unit; 0 where there are no both."""
         heads = self.skeleton.heads
         legs = [heads[bone] for bone, is_leg in self.swinging.items() if is_leg]
         arms = [heads[bone] for bone, is_leg in self.swinging.items() if not is_leg]
         if not legs or not arms:
-            return np.array((0.0, 0.0, -1.0))
+            return np.zeros(3)
         down = np.mean(legs, axis=0) - np.mean(arms, axis=0)
         return unit_or(down * (0.0, 1.0, 1.0), 0.0)
 
     @cached_property
+    def _is_four_legged(self) -> bool:
+        """Whether all limbs, from their first bones to their ends, lead across the trunk."""
+        heads, trunk = self.skeleton.heads, self._along_trunk
+        ways = [heads[end] - heads[first] for first, _, end in self._chains]
+        return bool(trunk.any()) and all(
+            _ACROSS < _angle(trunk, way * (0.0, 1.0, 1.0)) < 180.0 - _ACROSS for way in ways
+        )
+
+    @cached_property
     def _forward(self) -> Float64s | None:
-        """Where feet point; without feet where thighs go when knees bend; None without either."""
+        """Where feet point; without feet where thighs go when knees bend; None without either.
+
+        Of four legs from the hind ones to the others.
+        """
+        if self._is_four_legged:
+            return -self._along_trunk
         if self._feet:
             return unit_or(np.sum([self.forth[foot] for foot in self._feet], axis=0), 0.0)
         legs = [bone for bone, is_leg in self.swinging.items() if is_leg]

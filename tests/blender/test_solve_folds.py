@@ -30,6 +30,7 @@ from dq_compensation.scene.settings.object_settings import Settings
 from human.model import Rig, build_human
 from tests.blender.enabled_scenes import select
 from tests.blender.solved_scenes import pose
+from tests.four_legged import new_file_with_horse
 from tests.kept_files import new_file
 from tests.limb import build_limb
 from tests.rigify_human import new_file_with_rigify_human
@@ -266,6 +267,27 @@ def test_spine_and_neck_swing_and_limits_make_a_ball_of_a_wrist() -> None:
         assert np.hypot(x / ends[0], z / ends[1]) <= 1.0 + 1e-6
     free = folding_joints(skin, KnownMotion(), [bones[4]]).joints[0]
     assert max(each.degrees[-1] for each in free.ways) > 90.0
+
+
+def test_all_limbs_of_a_four_legged_character_are_legs() -> None:
+    """They swing from hanging, half as far as a human's; the head is where -Y is."""
+    obj, _ = new_file_with_horse()
+    skin = skin_of(obj)
+    names, rest = skin.skeleton.names, skin.skeleton.rest
+    found = {names[joint.bone]: joint for joint in folding_joints(skin, KnownMotion()).joints}
+    for name in ("upper_arm.L", "thigh.L"):
+        joint, bone = found[name], names.index(name)
+        assert not joint.hinge
+        limb = rest[bone, :3, 1]
+        ends = list[NDArray[np.float64]]()
+        for way in joint.ways:
+            turn = Quaternion(way.axis, np.radians(way.degrees[-1])).to_matrix()
+            ends.append(np.array(turn, np.float64) @ limb)
+        # Forward by half of 110 degrees from hanging, so never above the trunk.
+        assert ends[0] == pytest.approx(
+            (0.0, -np.sin(np.radians(55)), -np.cos(np.radians(55))), abs=2e-2
+        )
+        assert max(end[2] for end in ends) < -0.5
 
 
 def test_controls_and_halves_of_limbs_do_not_fold() -> None:
