@@ -3,13 +3,14 @@
 A limb begins at the first joint off the trunk that turns fully (`ranges_of_motion`), has a bone of
 the same kind on the other side, and ends at a hand, which has digits, or at a foot, which points
 aside. Its hinge is the joint nearest to the middle. Limbs that hang lowest on the trunk are legs,
-others are arms. A skeleton that is one row of bones has hinges alone.
+others are arms. Bones in the middle of the body, as of spine, neck and tail, swing. A skeleton that
+is one row of bones has hinges alone. A joint whose limits allow two axes swings, wherever it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -27,11 +28,19 @@ from .ranges_of_motion import LEAST_HINGE, LEAST_REST_BEND, ranges_of_motion, sh
 # How far limbs bend, degrees between them: knee, elbow, digit, and a joint that is none of these.
 _KNEE, _ELBOW, _DIGIT, _OTHER = 135.0, 140.0, 100.0, 90.0
 _WRIST = 70.0
+# How far a bone in the middle of the body bends to each side, degrees; and how far from X = 0 it
+# is, in parts of the size of the skeleton.
+_MIDDLE, _IN_MIDDLE = 40.0, 1e-3
+# The limits of a bone without any, degrees.
+_WHOLE_TURN = 180.0
 # How far legs and arms swing from hanging: to which side, degrees from forward to outward, and how
 # far. Diagonals are those of ellipses.
 _LEG = ((0.0, 110.0), (45.0, 59.0), (90.0, 45.0), (135.0, 31.0), (180.0, 25.0))
 _ARM = ((0.0, 120.0), (45.0, 120.0), (90.0, 120.0), (135.0, 76.0), (180.0, 60.0))
 _MOST_WAYS = len(_ARM) + 1
+# Of four-legged characters all limbs are legs, which swing by this part of that. Their legs stand
+# across the trunk by more than this, degrees.
+_OF_FOUR, _ACROSS = 0.5, 45.0
 # Arms that are farther from hanging at rest are let down, too, degrees.
 _RAISED = 30.0
 # Poses are no farther apart than this, and a way has no turn that is smaller, degrees.
@@ -59,10 +68,17 @@ class FoldWay:
     Attributes:
         axis: unit, armature space at rest: the bone turns about it, by the right-hand rule.
         degrees: of the poses, above 0, rising evenly from rest to the end.
+        at_rest: by how much limbs are bent at rest already, degrees; 0 of joints that swing.
     """
 
     axis: tuple[float, float, float]
     degrees: tuple[float, ...]
+    at_rest: float = 0.0
+
+    @property
+    def half_way(self) -> float:
+        """Half way to the last pose, degrees."""
+        return 0.5 * sum((0.0, *self.degrees)[-2:])
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,11 @@ class FoldingJoint:
     bone: int
     hinge: bool
     ways: tuple[FoldWay, ...]
+
+    @property
+    def longest(self) -> FoldWay:
+        """The first of the longest ways."""
+        return max(self.ways, key=lambda way: way.degrees[-1])
 
 
 @dataclass(frozen=True)
@@ -144,8 +165,8 @@ def folding_joints(
         if limbs.parents[bone] < 0:
             left_out[bone] = NO_JOINT.format(bone=name)
             continue
-        hinge = bone not in limbs.swinging
-        ways = limbs.hinge_ways(bone) if hinge else limbs.swing_ways(bone)
+        hinge = limbs.is_hinge(bone) is not False
+        ways = limbs.hinge_ways(bone) if hinge else limbs.ball_ways(bone)
         if ways:
             joints.append(FoldingJoint(bone, hinge, ways))
         else:
@@ -153,9 +174,17 @@ def folding_joints(
     return FoundJoints(tuple(joints), left_out, tuple(limbs.together(joints)))
 
 
+def is_hinge(skin: SkinAtRest, known: KnownMotion, bone: int) -> bool | None:
+    """Whether the joint at the head of a bone bends in one plane; None where limbs do not tell."""
+    return _Limbs(skin, known).is_hinge(bone)
+
+
 def way_matrices(skin: SkinAtRest, bone: int, way: FoldWay, degrees: float) -> Float64s:
-    """D of all bones where one is turned on a way, shape (B, 4, 4), armature space."""
-    return posed_matrices(skin.skeleton, {bone: _turn(skin, bone, way, degrees)})
+    """D of all bones where one is turned on a way, shape (B, 4, 4), armature space.
+
+    Bones with skin follow those that they turn with, whatever controls they hang on.
+    """
+    return _posed(skin, {bone: _turn(skin, bone, way, degrees)})
 
 
 def together_matrices(
@@ -164,7 +193,12 @@ def together_matrices(
     """The same where joints are turned together, each by its own angle."""
     each = zip(joints.bones, joints.ways, degrees, strict=True)
     turns = {bone: _turn(skin, bone, way, angle) for bone, way, angle in each}
-    return posed_matrices(skin.skeleton, turns)
+    return _posed(skin, turns)
+
+
+def _posed(skin: SkinAtRest, turns: Mapping[int, Quaternion]) -> Float64s:
+    parents = np.where(skin.moves, parents_at_joints(skin), skin.skeleton.parents)
+    return posed_matrices(skin.skeleton, turns, parents.astype(np.int32))
 
 
 def _turn(skin: SkinAtRest, bone: int, way: FoldWay, degrees: float) -> Quaternion:
@@ -175,7 +209,7 @@ def _turn(skin: SkinAtRest, bone: int, way: FoldWay, degrees: float) -> Quaterni
 def mirrored_way(way: FoldWay) -> FoldWay:
     """The way of the joint on the other side of X = 0: M R M turns about (x, -y, -z)."""
     x, y, z = way.axis
-    return FoldWay((x, -y, -z), way.degrees)
+    return replace(way, axis=(x, -y, -z))
 
 
 class _Limbs:
@@ -210,7 +244,8 @@ class _Limbs:
         # The first bone, the hinge and the end of each limb, and the bones of each digit.
         self._chains, self._rows = list[tuple[int, int, int]](), list[list[int]]()
         self._feet: list[int] = []
-        if all(len(each) == 1 for each in self.children.values()) and self._roots == 1:
+        self._is_row = all(len(each) == 1 for each in self.children.values()) and self._roots == 1
+        if self._is_row:
             self.ends = dict.fromkeys(self._own, _ELBOW)
             self._rows = [self._own]
             return
@@ -350,6 +385,49 @@ class _Limbs:
         for one, other in both:
             yield (one, other, hinges[one], hinges[other]), (0, 0, 0, 0)
 
+    def is_hinge(self, bone: int) -> bool | None:
+        """Whether a joint bends in one plane; None where neither limbs nor limits tell."""
+        if bone in self.swinging or self._has_two_axes(bone) or self._is_in_middle(bone):
+            return False
+        return True if bone in self.ends else None
+
+    def _limits(self, bone: int) -> Float64s:
+        """How far a bone may turn about -X, X, -Z and Z, shape (2, 2), degrees, by its limits."""
+        whole = ((-_WHOLE_TURN, _WHOLE_TURN),) * 2
+        limits = np.asarray(self.known.limits.get(bone, whole), np.float64)
+        return np.maximum(limits * (-1.0, 1.0), 0.0)
+
+    def _has_two_axes(self, bone: int) -> bool:
+        """Whether the limits of a bone name two axes, and let it turn about both."""
+        limits = self._limits(bone)
+        return bool((limits < _WHOLE_TURN).all() and (limits.max(axis=1) >= _LEAST_TURN).all())
+
+    def _is_in_middle(self, bone: int) -> bool:
+        ends = np.array((self.skeleton.heads[bone, 0], self.skeleton.tails[bone, 0]))
+        size = float(np.ptp(self.skeleton.heads, axis=0).max())
+        return not self._is_row and bool(np.abs(ends).max() <= _IN_MIDDLE * size)
+
+    def ball_ways(self, bone: int) -> tuple[FoldWay, ...]:
+        """The ways of a joint that swings; none where nothing shows where the front is."""
+        if bone in self.swinging:
+            return self.swing_ways(bone)
+        axes, limits = self.skeleton.rest[bone, :3, [0, 2]], self._limits(bone)
+        end = _WRIST if bone in self.hands else _MIDDLE if self._is_in_middle(bone) else _OTHER
+        ways = [
+            _way(sign * axis, min(end, most))
+            for axis, of_axis in zip(axes, limits.tolist(), strict=True)
+            for sign, most in zip((-1.0, 1.0), of_axis, strict=True)
+        ]
+        return tuple(way for way in ways if way is not None)
+
+    def _within_limits(self, bone: int, axis: Float64s, degrees: float) -> float:
+        """How far a bone turns about an axis at most: limits of two axes are ellipses."""
+        parts = self.skeleton.rest[bone, :3, [0, 2]] @ axis
+        limits = self._limits(bone)[[0, 1], (parts > 0.0).astype(int)]
+        limited = limits < _WHOLE_TURN
+        beyond = float(np.hypot(*np.where(limited, parts / np.maximum(limits, 1e-6), 0.0)))
+        return min(degrees, 1.0 / beyond) if beyond > 0.0 else degrees
+
     def hinge_ways(self, bone: int) -> tuple[FoldWay, ...]:
         """The ways of a hinge; none where nothing shows its direction."""
         end = self.ends.get(bone, _OTHER)
@@ -362,9 +440,9 @@ class _Limbs:
             return ()
         axis, most = found
         at_rest = self._bend_about(bone, axis)
-        ways = [_way(axis, min(most, end - at_rest))]
+        ways = [_way(axis, min(most, end - at_rest), at_rest)]
         if both:
-            ways.append(_way(-axis, end + at_rest))
+            ways.append(_way(-axis, end + at_rest, -at_rest))
         return tuple(way for way in ways if way is not None)
 
     def _own_axis(self, bone: int) -> tuple[Float64s, float] | None:
@@ -434,8 +512,9 @@ class _Limbs:
         out = heads[bone] - heads[int(self.partners[bone])]
         out = unit_or(out - (out @ down) * down, 0.0)
         forward = unit_or(forward - (forward @ down) * down - (forward @ out) * out, 0.0)
-        is_leg, at_rest = self.swinging[bone], self.forth[bone]
-        sides = list(_LEG if is_leg else _ARM)
+        is_leg = self.swinging[bone] or self._is_four_legged
+        at_rest, part = self.forth[bone], _OF_FOUR if self._is_four_legged else 1.0
+        sides = [(side, part * degrees) for side, degrees in (_LEG if is_leg else _ARM)]
         if not is_leg and _angle(down, at_rest) > _RAISED:
             sides.append((90.0, 5.0))
         ways = list[FoldWay]()
@@ -443,7 +522,8 @@ class _Limbs:
             toward = np.cos(side) * forward + np.sin(side) * out
             target = np.cos(degrees) * down + np.sin(degrees) * toward
             axis = unit_or(np.cross(at_rest, target), 0.0)
-            if (way := _way(axis, _angle(at_rest, target))) is not None:
+            angle = self._within_limits(bone, axis, _angle(at_rest, target))
+            if (way := _way(axis, angle)) is not None:
                 ways.append(way)
         return tuple(ways)
 
@@ -454,18 +534,39 @@ class _Limbs:
 
     @cached_property
     def _down(self) -> Float64s:
-        """From the arms to the legs, unit; down where there are no both."""
+        """Unit: from the arms to the legs; of four legs, and without both, down."""
+        if self._is_four_legged or not self._along_trunk.any():
+            return np.array((0.0, 0.0, -1.0))
+        return self._along_trunk
+
+    @cached_property
+    def _along_trunk(self) -> Float64s:
+        """From the arms to the legs, unit; 0 where there are no both."""
         heads = self.skeleton.heads
         legs = [heads[bone] for bone, is_leg in self.swinging.items() if is_leg]
         arms = [heads[bone] for bone, is_leg in self.swinging.items() if not is_leg]
         if not legs or not arms:
-            return np.array((0.0, 0.0, -1.0))
+            return np.zeros(3)
         down = np.mean(legs, axis=0) - np.mean(arms, axis=0)
         return unit_or(down * (0.0, 1.0, 1.0), 0.0)
 
     @cached_property
+    def _is_four_legged(self) -> bool:
+        """Whether all limbs, from their first bones to their ends, lead across the trunk."""
+        heads, trunk = self.skeleton.heads, self._along_trunk
+        ways = [heads[end] - heads[first] for first, _, end in self._chains]
+        return bool(trunk.any()) and all(
+            _ACROSS < _angle(trunk, way * (0.0, 1.0, 1.0)) < 180.0 - _ACROSS for way in ways
+        )
+
+    @cached_property
     def _forward(self) -> Float64s | None:
-        """Where feet point; without feet where thighs go when knees bend; None without either."""
+        """Where feet point; without feet where thighs go when knees bend; None without either.
+
+        Of four legs from the hind ones to the others.
+        """
+        if self._is_four_legged:
+            return -self._along_trunk
         if self._feet:
             return unit_or(np.sum([self.forth[foot] for foot in self._feet], axis=0), 0.0)
         legs = [bone for bone, is_leg in self.swinging.items() if is_leg]
@@ -474,13 +575,14 @@ class _Limbs:
         return unit_or(np.sum(ways, axis=0), 0.0) if ways else None
 
 
-def _way(axis: Float64s, degrees: float) -> FoldWay | None:
+def _way(axis: Float64s, degrees: float, at_rest: float = 0.0) -> FoldWay | None:
     """A way with evenly spaced poses; None where it is too short for one."""
     if degrees < _LEAST_TURN or not axis.any():
         return None
     count = max(1, int(np.ceil(degrees / _STEP - 1e-6)))
     x, y, z = axis.tolist()
-    return FoldWay((x, y, z), tuple((degrees * np.arange(1, count + 1) / count).tolist()))
+    each = tuple((degrees * np.arange(1, count + 1) / count).tolist())
+    return FoldWay((x, y, z), each, at_rest)
 
 
 def _swing_axis(rotations: Floats) -> Float64s | None:

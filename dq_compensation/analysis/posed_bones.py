@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..arrays import Float64s
+from ..arrays import Float64s, Int32s
 from ..core.dual_quaternion import matrices_from_quaternions
-from ..core.skeleton import Skeleton
+from ..core.skeleton import Skeleton, depths
 
 Quaternion = tuple[float, float, float, float]
 """(w, x, y, z), of unit length; of a bone, in its rest axes."""
@@ -31,7 +31,9 @@ def twist(degrees: float, axis: Axis = OWN_AXIS) -> Quaternion:
     return (float(np.cos(half)), x, y, z)
 
 
-def posed_matrices(skeleton: Skeleton, rotations: Mapping[int, Quaternion]) -> Float64s:
+def posed_matrices(
+    skeleton: Skeleton, rotations: Mapping[int, Quaternion], parents: Int32s | None = None
+) -> Float64s:
     """The skinning transforms D_b of a skeleton of which some bones are rotated.
 
     Every bone follows its parent with rotation, as Blender's bones do by default.
@@ -39,12 +41,15 @@ def posed_matrices(skeleton: Skeleton, rotations: Mapping[int, Quaternion]) -> F
     Args:
         rotations: by the bone's index, its unit quaternion (w, x, y, z) in its rest axes; the
             other bones are at rest in their parents.
+        parents: shape (B,), what bones follow; by default their parents.
 
     Returns:
         shape (B, 4, 4), armature space; see `skinning_transform`.
     """
     moved = np.tile(np.eye(4), (skeleton.bone_count, 1, 1))
-    for bone, parent in enumerate(skeleton.parents):
+    parents = skeleton.parents if parents is None else parents
+    for bone in np.argsort(depths(parents), kind="stable").tolist():
+        parent = parents[bone]
         if parent >= 0:
             moved[bone] = moved[parent]
         if bone in rotations:

@@ -53,7 +53,7 @@ def add_solved_shape(
         positions: shape (n, 3), object space, the vertices as they are to be in this pose, with all
             of the compensation, and without example poses.
         kind: of joints that have no shape yet: 'HINGE' bends in one plane, as it is bent now;
-            'BALL' swings to all sides; 'AUTO' finds it from the limbs.
+            'BALL' swings to all sides; 'AUTO' finds it from limits and limbs.
         depsgraph: the state with the pose; by default the current one.
 
     Returns:

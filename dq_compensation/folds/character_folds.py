@@ -23,6 +23,7 @@ from ..analysis.folding_joints import (
     FoldingJoint,
     FoldWay,
     FoundJoints,
+    JointsTogether,
     folding_joints,
     mirrored_way,
     way_matrices,
@@ -47,11 +48,16 @@ from ..wording import counted, listed
 from .joined_body import JoinedBody
 from .motion import known_motion
 from .shape_editing import ShapeEditing, joints_with_shapes
-from .shared_folds import SharedFolds, SharedReport
+from .shared_folds import Place, SharedFolds, SharedReport
 
 # A joint stays where one of its figures gets better by this part, and stretch is at most so many
 # times that of the base.
 _BETTER, _MOST_STRETCH = 0.1, 1.15
+# Half way to the last pose, what is played may be so far from what is solved there, in parts of how
+# far the base is.
+_MOST_FAR = 0.5
+# Cells and steps of a joint that would not stay are smaller by this where it is tried again.
+_FINER = 1.3
 # How far the base of a joint may be from the mirror image of the other one's, in parts of the size.
 _ALIKE = 2e-4
 # Of ways that mirror each other: between their axes, and between their angles, degrees.
@@ -62,6 +68,9 @@ _SOLVING = 0.95
 
 STOPPED = "Stopped. The joints that are finished keep their shapes."
 NOT_BETTER = "{bone}: solved, its skin is no better than before, so it stays as it was"
+FAR_BETWEEN = (
+    "{bone}: between two poses its skin is far from what is solved there, so it stays as it was"
+)
 MORE_CROSSINGS = "{bone}: solved, its skin crosses itself more than before, so it stays as it was"
 
 
@@ -75,6 +84,8 @@ class FoldFigures:
         volume_error: the mean difference of the volume from that at rest, in parts of it.
         stretch: the largest 99th percentile of the lengths of edges, in parts of those at rest.
         roughness: the mean of the root mean squares of changed angles between faces, degrees.
+        far: half way to the last pose of the longest way, the distance from what is solved there,
+            root mean square, in parts of that of the base.
     """
 
     crossings: int
@@ -82,9 +93,12 @@ class FoldFigures:
     volume_error: float
     stretch: float
     roughness: float
+    far: float
 
     @classmethod
-    def of(cls, figures: Sequence[SkinFigures], is_between: Sequence[bool]) -> FoldFigures:
+    def of(
+        cls, figures: Sequence[SkinFigures], is_between: Sequence[bool], far: float
+    ) -> FoldFigures:
         """The figures of several poses as one."""
         crossings = [each.crossings for each in figures]
         return cls(
@@ -93,6 +107,7 @@ class FoldFigures:
             float(np.mean([abs(each.volume - 1.0) for each in figures])),
             max(each.stretch for each in figures),
             float(np.mean([each.roughness for each in figures])),
+            far,
         )
 
 
@@ -121,7 +136,8 @@ class SolvedJointReport:
         return (
             f"{self.bone}: {counted(self.poses, 'pose')}, crossings {before.crossings} to "
             f"{after.crossings}, volume off by {before.volume_error:.1%} to "
-            f"{after.volume_error:.1%}, stretch {before.stretch:.2f} to {after.stretch:.2f}"
+            f"{after.volume_error:.1%}, stretch {before.stretch:.2f} to {after.stretch:.2f}, "
+            f"half way {after.far:.0%} off what is solved there"
         )
 
 
@@ -308,24 +324,32 @@ class _Work:
             for each in self._found.together
             if all(names[bone] in reports for bone in each.bones)
         ]
-        fine = set[frozenset[str]]()
+        looked_at = list[tuple[JointsTogether, dict[Place, bool], SharedReport | str | None]]()
         for number, each in enumerate(joints):
             shared = SharedFolds(self.body, each)
-            others = frozenset(reports[name].mirrored for name in shared.names)
-            if others in fine:
-                continue
-            start, length = number / len(joints), (1.0 - _SOLVING) / len(joints)
-            doing = f"Bend {listed(shared.names, 4)} together"
-            steps = with_progress(
-                shared.run(), doing, _SOLVING + start * (1.0 - _SOLVING), length, stoppable=False
-            )
-            found = yield from steps
-            if found is None:
-                fine.add(frozenset(shared.names))
-            elif isinstance(found, str):
-                self.not_shared.append(found)
+            of_other = None
+            if all(reports[name].mirrored for name in shared.names):
+                of_other = next((it for it in looked_at if self._mirror(each, it[0])), None)
+            if of_other is None:
+                start, length = number / len(joints), (1.0 - _SOLVING) / len(joints)
+                doing = f"Bend {listed(shared.names, 4)} together"
+                start = _SOLVING + start * (1.0 - _SOLVING)
+                steps = with_progress(shared.run(), doing, start, length, stoppable=False)
+                found = yield from steps
             else:
+                found = shared.mirror(*of_other[1:])
+            looked_at.append((each, shared.chosen, found))
+            if isinstance(found, SharedReport):
                 self.together.append(found)
+            elif found is not None and found not in self.not_shared:
+                self.not_shared.append(found)
+
+    def _mirror(self, one: JointsTogether, other: JointsTogether) -> bool:
+        """Whether joints that bend together are those of the other side, on the same ways."""
+        if other.bones != tuple(self.partners[list(one.bones)].tolist()):
+            return False
+        ways = zip(one.ways, other.ways, strict=True)
+        return all(_are_same(mirrored_way(way), of_other) for way, of_other in ways)
 
     def in_pairs(self) -> list[FoldingJoint]:
         """The joints, each followed by that of the other side."""
@@ -348,47 +372,65 @@ class _Work:
 
     def _solve(self, joint: FoldingJoint) -> Generator[float, None, None]:
         begin, name = time.perf_counter(), self.name(joint.bone)
-        mirrored = self._mirrored(joint)
-        if mirrored is not None:
-            ways = mirrored
-        else:
-            ways = list[_SolvedWay]()
-            for number, way in enumerate(joint.ways):
-                steps = self._solve_way(joint.bone, way)
-                part = 0.95 / len(joint.ways)
-                found = yield from part_of(steps, number * part, part)
-                ways.append(found)
-        editings = [mesh.editing.copied() for mesh in self.body.meshes]
-        self._add(joint, ways, editings)
-        yield 0.96
-        if mirrored is None:
-            self._last_figures = self._figures(joint.bone, ways, editings)
+        ways, other = self._mirrored(joint), self.name(int(self.partners[joint.bone]))
+        if ways is None:
+            ways, figures = yield from part_of(self._tried(joint, 1.0), 0.0, 0.9)
+            if _refusal(name, *figures) is not None:
+                ways, figures = yield from part_of(self._tried(joint, _FINER), 0.9, 0.09)
+            self._last_figures, other = figures, ""
         # Mirrored skin has the same figures.
         before, after = self._last_figures
         self._last = joint.bone, ways
         if (reason := _refusal(name, before, after)) is not None:
             self.left_out[joint.bone] = reason
             return
-        for mesh, editing in zip(self.body.meshes, editings, strict=True):
+        for mesh, editing in zip(self.body.meshes, self._with(joint, ways), strict=True):
             mesh.editing = editing
-        other = "" if mirrored is None else self.name(int(self.partners[joint.bone]))
-        poses, seconds = sum(len(way.matrices) for way in ways), time.perf_counter() - begin
+        poses, seconds = sum(len(way.rows) for way in ways), time.perf_counter() - begin
         self.solved.append(SolvedJointReport(name, poses, before, after, seconds, other))
 
-    def _solve_way(self, bone: int, way: FoldWay) -> Generator[float, None, _SolvedWay]:
-        """Solve the poses of a way."""
-        poses = _Poses.of(self.body, bone, way)
+    def _tried(
+        self, joint: FoldingJoint, fineness: float
+    ) -> Generator[float, None, tuple[list[_SolvedWay], tuple[FoldFigures, FoldFigures]]]:
+        """Solve a joint; returns its ways, and its figures as it was and as it is played."""
+        ways = list[_SolvedWay]()
+        for number, way in enumerate(joint.ways):
+            half_way = way is joint.longest
+            steps = self._solve_way(joint.bone, way, fineness, half_way=half_way)
+            part = 0.95 / len(joint.ways)
+            found = yield from part_of(steps, number * part, part)
+            ways.append(found)
+        return ways, self._figures(joint.bone, ways, self._with(joint, ways))
+
+    def _solve_way(
+        self, bone: int, way: FoldWay, fineness: float, *, half_way: bool
+    ) -> Generator[float, None, _SolvedWay]:
+        """Solve the poses of a way.
+
+        Args:
+            half_way: solve half way to the last pose, too, to compare with.
+        """
+        degrees = list(way.degrees)
+        if half_way:
+            degrees.insert(-1, way.half_way)
+        poses = _Poses.of(self.body, bone, way, degrees)
         kept = [
-            KeptPose(degrees / way.degrees[-1], base)
-            for degrees, base in zip(way.degrees, poses.bases, strict=True)
+            KeptPose(each / degrees[-1], base)
+            for each, base in zip(degrees, poses.bases, strict=True)
         ]
-        body = self.body
-        end = Pose.from_matrices(poses.matrices[-1][body.skeleton.bone_of_row], body.skeleton)
+        body, rows = self.body, poses.rows[-1]
+        skin, joint, end = body.skin, bone, Pose.from_matrices(rows, body.skeleton)
+        if (bones := body.bones_in(rows)) is not None:
+            skin, joint, end = bones.skin, int(bones.first[bone]), bones.pose(rows)
         found: SolvedFolds = yield from solve_folds(
-            body.skin, body.triangles, [bone], end, kept, SurfaceTree
+            skin, body.triangles, [joint], end, kept, SurfaceTree, fineness=fineness
         )
         offsets = [body.everywhere(found.vertices, each) for each in found.offsets]
-        return _SolvedWay(way, poses.matrices, poses.bases, offsets)
+        middle = None
+        if half_way:
+            del poses.bases[-2]
+            middle = poses.rows.pop(-2), offsets.pop(-2)
+        return _SolvedWay(way, poses.rows, poses.bases, offsets, middle)
 
     def _mirrored(self, joint: FoldingJoint) -> list[_SolvedWay] | None:
         """The ways of the other side's joint on this side; None where the sides differ."""
@@ -407,7 +449,7 @@ class _Work:
             if match is None:
                 return None
             left.remove(match)
-            poses = _Poses.of(self.body, joint.bone, way)
+            poses = _Poses.of(self.body, joint.bone, way, way.degrees)
             offsets = list[Float64s]()
             for base, other, offset in zip(poses.bases, match.bases, match.offsets, strict=True):
                 moved = np.flatnonzero(np.abs(offset).max(axis=1) > 0.0)
@@ -419,14 +461,13 @@ class _Work:
                 here = np.zeros_like(offset)
                 here[images] = offset[moved] * flip
                 offsets.append(here)
-            ways.append(_SolvedWay(way, poses.matrices, poses.bases, offsets))
+            ways.append(_SolvedWay(way, poses.rows, poses.bases, offsets))
         return ways
 
-    def _add(
-        self, joint: FoldingJoint, ways: Sequence[_SolvedWay], editings: Sequence[ShapeEditing]
-    ) -> None:
-        """Give the meshes the shapes of a joint, in the place of those that it had."""
+    def _with(self, joint: FoldingJoint, ways: Sequence[_SolvedWay]) -> list[ShapeEditing]:
+        """The shapes of the meshes with those of a joint, in the place of those that it had."""
         name, points = self.name(joint.bone), self.body.point_of_vertex
+        editings = [mesh.editing.copied() for mesh in self.body.meshes]
         moved = np.zeros(len(self.body.vertices), np.bool_)
         for way in ways:
             for offset in way.offsets:
@@ -437,8 +478,9 @@ class _Work:
             if not moved[points[mesh.rows]].any():
                 continue
             for way in ways:
-                for matrices, offset in zip(way.matrices, way.offsets, strict=True):
-                    self.body.add_shape(mesh, editing, [name], matrices, offset, kind=kind)
+                for rows, offset in zip(way.rows, way.offsets, strict=True):
+                    self.body.add_shape(mesh, editing, [name], rows, offset, kind=kind)
+        return editings
 
     def _figures(
         self, bone: int, ways: Sequence[_SolvedWay], editings: Sequence[ShapeEditing]
@@ -449,42 +491,50 @@ class _Work:
         measures = SkinMeasures(region, SurfaceTree)
         shapes = [editing.shapes() for editing in editings]
         before, after, is_between = list[SkinFigures](), list[SkinFigures](), list[bool]()
+        far = 0.0
         for way in ways:
             degrees = (0.0, *way.way.degrees)
             middles = [0.5 * (a + b) for a, b in pairwise(degrees)]
-            between = [way_matrices(body.skin, bone, way.way, each) for each in middles]
+            between = body.rows_in([way_matrices(body.skin, bone, way.way, a) for a in middles])
             bases = [*way.bases, *map(body.base, between)]
-            for number, (matrices, base) in enumerate(
-                zip([*way.matrices, *between], bases, strict=True)
-            ):
-                played = base + body.displaced(shapes, matrices)
+            for number, (rows, base) in enumerate(zip([*way.rows, *between], bases, strict=True)):
+                played = base + body.displaced(shapes, rows)
                 before.append(measures.of(base[region.vertices]))
                 after.append(measures.of(played[region.vertices]))
-                is_between.append(number >= len(way.matrices))
-        return FoldFigures.of(before, is_between), FoldFigures.of(after, is_between)
+                is_between.append(number >= len(way.rows))
+            if way.half_way is not None:
+                rows, direct = way.half_way
+                apart = body.displaced(shapes, rows) - direct
+                sizes = [float(np.linalg.norm(each[region.vertices])) for each in (apart, direct)]
+                far = sizes[0] / sizes[1] if sizes[1] else 0.0
+        return FoldFigures.of(before, is_between, 1.0), FoldFigures.of(after, is_between, far)
 
 
 @dataclass(frozen=True, eq=False)
 class _Poses:
-    """The poses of a way: matrices (B, 4, 4) each, and the base (n, 3) in each."""
+    """The poses of a way: rows (R, 4, 4) each, and the base (n, 3) in each."""
 
-    matrices: list[Float64s]
+    rows: list[Float64s]
     bases: list[Float64s]
 
     @classmethod
-    def of(cls, body: JoinedBody, bone: int, way: FoldWay) -> _Poses:
-        matrices = [way_matrices(body.skin, bone, way, each) for each in way.degrees]
-        return cls(matrices, [body.base(each) for each in matrices])
+    def of(cls, body: JoinedBody, bone: int, way: FoldWay, degrees: Sequence[float]) -> _Poses:
+        rows = body.rows_in([way_matrices(body.skin, bone, way, each) for each in degrees])
+        return cls(rows, [body.base(each) for each in rows])
 
 
 @dataclass(frozen=True, eq=False)
 class _SolvedWay:
-    """A way with its poses and the offsets of all points, (n, 3), armature space, in each."""
+    """A way with its poses and the offsets of all points, (n, 3), armature space, in each.
+
+    `half_way` are the rows of the pose half way to the last one, and the offsets solved there.
+    """
 
     way: FoldWay
-    matrices: list[Float64s]
+    rows: list[Float64s]
     bases: list[Float64s]
     offsets: list[Float64s]
+    half_way: tuple[Float64s, Float64s] | None = None
 
 
 def changed_since_solved(obj: Object) -> tuple[str, ...]:
@@ -523,4 +573,4 @@ def _refusal(bone: str, before: FoldFigures, after: FoldFigures) -> str | None:
     better = any(old > 0.0 and new <= (1.0 - _BETTER) * old for old, new in pairs)
     if not better or after.stretch > _MOST_STRETCH * before.stretch:
         return NOT_BETTER.format(bone=bone)
-    return None
+    return FAR_BETWEEN.format(bone=bone) if after.far > _MOST_FAR else None

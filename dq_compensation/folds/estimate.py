@@ -43,30 +43,37 @@ def estimate_folds(
 ) -> FoldsEstimate:
     """What it will cost to solve the folds of the character that an object is a mesh of.
 
-    Nothing is solved. Seconds of a body are right within a factor of two on the computer where they
-    were measured, those of one joint within three.
+    Nothing is solved. Seconds are right within a factor of two on the computer where they were
+    measured, of the trunk within three.
 
     Args:
         bones: at whose heads joints are solved; None: all that fold.
 
     Raises:
-        UserError: what `solve_character_folds` raises, too.
+        UserError: what `solve_character_folds` raises, too; or no joint has skin to solve.
     """
     plan = folds_to_solve(obj, depsgraph, bones)
     skin = replace(plan.skin.as_painted, skeleton=Limbs.of(plan.skin.as_painted).skeleton)
     regions = dict[int, FleshRegion]()
     joints, shapes, seconds, megabytes = 0, 0, 0.0, 0.0
+    reasons = list[str]()
     for joint in plan.joints:
         mirrored = plan.partners.get(joint.bone)
         region = None if mirrored is None else regions.get(mirrored)
         if (is_mirrored := region is not None) is False:
             try:
                 region = FleshRegion.of(skin, plan.triangles, [joint.bone])
-            except UserError:
-                continue  # it will be left out with this reason
+            except UserError as error:
+                reasons.append(str(error).rstrip("."))  # it will be left out with it
+                continue
             regions[joint.bone] = region
         poses = sum(len(way.degrees) for way in joint.ways)
-        cost = estimated_cost(region, poses, is_mirrored=is_mirrored)
+        turns = [(way, degrees) for way in joint.ways for degrees in way.degrees]
+        turns.append((joint.longest, joint.longest.half_way))
+        bends = [way.at_rest + degrees if joint.hinge else 0.0 for way, degrees in turns]
+        cost = estimated_cost(region, bends, is_mirrored=is_mirrored)
         joints, shapes = joints + 1, shapes + poses
         seconds, megabytes = seconds + cost.seconds, max(megabytes, cost.megabytes)
+    if not joints:
+        raise UserError(f"{reasons[0]}.")
     return FoldsEstimate(joints, shapes, seconds, megabytes)

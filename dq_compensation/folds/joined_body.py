@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from bpy.types import Depsgraph, Object
@@ -19,13 +20,27 @@ from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..core.skin_at_rest import SkinAtRest
 from ..core.solved_shapes import SolvedShapes
-from ..core.vectors import transformed_points
+from ..core.vectors import extent, transformed_points
 from ..errors import UserError
 from ..scene.binding.binding import Binding
 from ..scene.binding.layers import LayeredSkin, Layers, joined_surface
 from ..scene.binding.numpy_evaluator import PosedDeformer, evaluate
+from ..scene.blender.bendy_bones import bendy_handles
+from ..scene.blender.rig_copies import rows_in_poses
 from ..scene.blender.rigging import rig_of
-from .shape_editing import JointKind, ShapeEditing
+from ..wording import counted
+from .shape_editing import JointKind, ShapeEditing, switch_refusal
+from .solved_bones import SolvedBones, hangs_as_it_turns
+
+# Bendy bones that move no point farther than this from where straight ones do are straight, in
+# parts of the size.
+_STRAIGHT = 1e-3
+
+NO_PLACE = "{obj} has {count} whose place is not a finite number. Delete them, or restore the mesh."
+HANDLE = (
+    "{bone} is curved by its handle {handle}, which hangs on no bone that moves skin: how is not "
+    "known. Parent the handle to such a bone, or set the Segments of {bone} to 1"
+)
 
 
 @dataclass
@@ -80,6 +95,10 @@ class JoinedBody:
                 editings.append(ShapeEditing.of(obj, depsgraph, anew=anew))
             except UserError as error:
                 refused.append(str(error))
+        refused += filter(None, map(switch_refusal, objects))
+        if refused:
+            raise UserError(" ".join(dict.fromkeys(refused)))
+        refused = list(filter(None, map(_place_refusal, editings)))
         if refused:
             raise UserError(" ".join(refused))
         meshes, start = list[BodyMesh](), 0
@@ -115,17 +134,63 @@ class JoinedBody:
         of_points = points, vertices, skin, _outward(positions, triangles)
         return cls(meshes, binding.skeleton, *of_points, layers)
 
-    def base(self, matrices: Float64s) -> Float64s:
-        """Where the base has the points in a pose of the bones, (B, 4, 4): shape (n, 3)."""
-        rows = matrices[self.skeleton.bone_of_row]
+    def rows_in(self, poses: Sequence[Float64s]) -> list[Float64s]:
+        """The rows (R, 4, 4) of poses of the bones, (B, 4, 4) each: bendy bones curve in them."""
+        if not any(mesh.base.bends for mesh in self.meshes):
+            return [matrices[self.skeleton.bone_of_row] for matrices in poses]
+        rig = rig_of(self.meshes[0].editing.obj)
+        return rows_in_poses(rig, self.skeleton, self.meshes[0].base.pose_order, poses)
+
+    def bones_in(self, rows: Float64s) -> SolvedBones | None:
+        """The bones on which the skin is solved in a pose; None: those of the armature.
+
+        Raises:
+            UserError: nothing shows how a bendy bone curves.
+        """
+        return self._segments if self._curves(rows) else self._bones
+
+    @cached_property
+    def _bones(self) -> SolvedBones | None:
+        return None if hangs_as_it_turns(self.skin) else SolvedBones.of(self.skin)
+
+    @cached_property
+    def _segments(self) -> SolvedBones:
+        painted = [mesh.base.as_painted.segments() for mesh in self.meshes]
+        return SolvedBones.of(self.skin, Influences.joined(painted).at(self.vertices))
+
+    def _curves(self, rows: Float64s) -> bool:
+        """Whether bendy bones curve the skin in a pose."""
+        straight = rows[self.skeleton.bone_of_row]
+        if np.array_equal(rows, straight):
+            return False
+        apart = np.abs(self.base(rows) - self.base(straight)).max()
+        if apart <= _STRAIGHT * extent(self.skin.positions):
+            return False
+        bones = rig_of(self.meshes[0].editing.obj).pose.bones
+        curving = np.abs(rows - straight).max(axis=(1, 2)) > _STRAIGHT
+        for bone in np.unique(self.skeleton.bone_of_row[curving]).tolist():
+            name = self.skeleton.names[bone]
+            for handle in bendy_handles(bones[name]):
+                if not self._goes_with_skin(self.skeleton.names.index(handle)):
+                    raise UserError(HANDLE.format(bone=name, handle=handle))
+        return True
+
+    def _goes_with_skin(self, bone: int) -> bool:
+        """Whether a bone moves skin, or hangs on one that does."""
+        while bone >= 0 and not self.skin.moves[bone]:
+            bone = int(self.skeleton.parents[bone])
+        return bone >= 0
+
+    def base(self, rows: Float64s) -> Float64s:
+        """Where the base has the points in a pose, (R, 4, 4): shape (n, 3)."""
         found = np.empty((len(self.point_of_vertex), 3))
         for mesh in self.meshes:
             found[mesh.rows] = _posed(mesh, Pose.from_matrices(rows, self.skeleton))
         return found[self.vertices]
 
-    def displaced(self, shapes: Sequence[SolvedShapes], matrices: Float64s) -> Float64s:
+    def displaced(self, shapes: Sequence[SolvedShapes], rows: Float64s) -> Float64s:
         """What shapes of the meshes add to the points in a pose, shape (n, 3)."""
-        pose = Pose.from_matrices(matrices[self.skeleton.bone_of_row], self.skeleton)
+        pose = Pose.from_matrices(rows, self.skeleton)
         moved = np.zeros((len(self.point_of_vertex), 3))
         for mesh, of_mesh in zip(self.meshes, shapes, strict=True):
             vertices, ways = of_mesh.displacements(pose)
@@ -137,7 +202,7 @@ class JoinedBody:
         mesh: BodyMesh,
         editing: ShapeEditing,
         joints: Sequence[str],
-        matrices: Float64s,
+        rows: Float64s,
         offsets: Float64s,
         *,
         kind: JointKind = "AUTO",
@@ -146,12 +211,11 @@ class JoinedBody:
         """Let joints of a mesh show the base with offsets of all points (n, 3) in a pose.
 
         Args:
-            matrices: shape (B, 4, 4), the bones in the pose.
+            rows: shape (R, 4, 4), the pose.
             kind, least: of `ShapeEditing.add`.
         """
         evaluated = editing.obj.evaluated_get(editing.depsgraph)
         armature = rig_of(editing.obj).evaluated_get(editing.depsgraph)
-        rows = matrices[self.skeleton.bone_of_row]
         now = evaluate(mesh.base, editing.settings, evaluated, armature, matrices=rows)
         back = np.linalg.inv(mesh.base.object_to_armature[:3, :3])
         wanted = now.astype(np.float64) + offsets[self.point_of_vertex[mesh.rows]] @ back.T
@@ -167,6 +231,14 @@ class JoinedBody:
             carried = (found[layers.corners] * layers.shares[:, :, None]).sum(axis=1)
             found[above[lies]] = carried[lies]
         return found
+
+
+def _place_refusal(editing: ShapeEditing) -> str | None:
+    """Why a mesh cannot be solved where its vertices are, or None."""
+    broken = np.flatnonzero(~np.isfinite(editing.binding.rest).all(axis=1))
+    if not len(broken):
+        return None
+    return NO_PLACE.format(count=counted(len(broken), "vertex"), obj=editing.obj.name)
 
 
 def _posed(mesh: BodyMesh, pose: Pose) -> Float64s:

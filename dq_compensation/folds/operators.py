@@ -122,12 +122,15 @@ class _Solves(_OfFolds, RunsInSteps):
 
     stopped = STOPPED.rstrip(".")
     _sentences: tuple[str, ...] = ()
+    # The selected joints, in a tuple once they are found: it takes a while, with controls.
+    _selected: tuple[list[str] | None] | None = None
 
     @reports_errors
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         """Say in a dialog what it will cost, before it starts."""
         meshes = _meshes(context)
         bones = selected_joints(context, meshes[0])
+        self._selected = (bones,)
         bones = _with_shapes(meshes, bones) if self.needs_shapes else bones
         cost = estimate_folds(meshes[0], context.evaluated_depsgraph_get(), bones)
         self._sentences = cost.sentence(), _about_sculpted(meshes, bones)
@@ -139,8 +142,9 @@ class _Solves(_OfFolds, RunsInSteps):
         draw_in_dialog(self.layout, "Esc stops it; finished joints keep their shapes.", "INFO")
 
     def steps(self, context: Context) -> Steps:
-        obj, depsgraph = _meshes(context)[0], context.evaluated_depsgraph_get()
-        bones = selected_joints(context, obj)
+        obj = _meshes(context)[0]
+        (bones,) = self._selected or (selected_joints(context, obj),)
+        depsgraph = context.evaluated_depsgraph_get()
         report = yield from solve_character_folds(obj, depsgraph, bones, again=self.needs_shapes)
         last_solves[obj.session_uid] = report.sentence(), " ".join(report.details())
         return [report]

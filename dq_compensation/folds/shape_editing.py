@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from bpy.types import Depsgraph, Object
 
+from ..analysis.folding_joints import is_hinge
 from ..analysis.joint_softness import parents_at_joints
 from ..arrays import Booleans, Float64s, Floats, Indices, Int32s
 from ..core.deform import BLENDED_METHODS
@@ -52,10 +53,12 @@ from ..scene.settings.object_settings import (
 )
 from ..session.changes import writing_settings
 from ..wording import listed
+from .motion import known_motion
 
 JointKind = Literal["AUTO", "HINGE", "BALL"]
 JOINT_KINDS: tuple[JointKind, ...] = get_args(JointKind)
-"""How a joint that is new is measured. AUTO: a hinge where one limb continues the other."""
+"""How a joint that is new is measured. AUTO: by limits and limbs, as *Solve Folds* takes it; where
+these do not tell, a hinge where one limb continues the other."""
 
 # Radians: poses that are nearer are the same, those up to the second number cannot be told apart.
 _SAME, _APART = 1e-4, np.radians(3.0)
@@ -66,6 +69,10 @@ _ROUNDING = 1e-6
 # Where less of a shape can act, it has no offset.
 _LEAST_SHARE = 0.05
 
+_LINKED_SWITCH = (
+    "{rig} is linked from another file, where Solved Shapes is off. Turn it on there, make it an "
+    "editable library override, or give the meshes Own Settings."
+)
 _ADVICE_LINKED = "Solve its shapes there, or make it local (Object, Relations, Make Local)."
 
 
@@ -110,6 +117,20 @@ def editing_refusal(obj: Object) -> str | None:
         return reason
     # They are written, too.
     return authoring_refusal(obj) if len(settings_of(obj).examples) else None
+
+
+def switch_refusal(obj: Object) -> str | None:
+    """Why the solved shapes of an object are off and cannot be switched on, or None; cheap."""
+    owner = armature_with_settings(obj) or obj
+    if settings_of(owner).use_solved_shapes or _can_switch(owner):
+        return None
+    return _LINKED_SWITCH.format(rig=owner.name)
+
+
+def _can_switch(owner: Object) -> bool:
+    """Whether what has the settings of a character is of this file, or an editable override."""
+    override = owner.override_library
+    return owner.library is None and (override is None or not override.is_system_override)
 
 
 def list_shapes(obj: Object) -> list[SolvedShape]:
@@ -360,7 +381,7 @@ class ShapeEditing:
         if name in behind:
             row = behind.index(name)
         else:
-            joint = _new_joint(bone, self.binding, self.settings, pose, kind)
+            joint = _new_joint(bone, rig_of(self.obj), self.binding, self.settings, pose, kind)
             ends = (self._number(skeleton.names[joint.before]), self._number(name))
             row = len(self.joints)
             self.joints.append(replace(joint, before=ends[0], behind=ends[1]))
@@ -455,7 +476,7 @@ def _keep(obj: Object, kept: KeptShapes, names: Sequence[str], *, on: bool = Fal
         kept = replace(kept, rest=rest, joints=tuple(joints), blocks=tuple(blocks))
         keep_shapes(obj, kept, [names[bone] for bone in bones])
     owner = armature_with_settings(obj) or obj
-    switches_on = on and owner.library is None and not settings_of(owner).use_solved_shapes
+    switches_on = on and _can_switch(owner) and not settings_of(owner).use_solved_shapes
     if switches_on:
         with writing_settings():
             settings_of(owner).use_solved_shapes = True
@@ -483,7 +504,7 @@ def _require_possible(
 
 
 def _new_joint(
-    bone: int, binding: Binding, settings: Settings, pose: Pose, kind: JointKind
+    bone: int, rig: Object, binding: Binding, settings: Settings, pose: Pose, kind: JointKind
 ) -> SolvedJoint:
     """The joint at the head of a bone, without poses; it is measured as it is bent now."""
     skin, skeleton = binding.skin(settings), binding.skeleton
@@ -494,7 +515,10 @@ def _new_joint(
         )
     limbs = LimbJoints.by_parents(skin.skeleton, skin.limb_axis, parents)
     limb = limbs.forth[bone]
-    hinge = kind == "HINGE" or (kind == "AUTO" and limbs.hinge_confidence[bone] >= _HINGE)
+    hinge = kind == "HINGE"
+    if kind == "AUTO":
+        known = is_hinge(skin, known_motion(rig, skeleton), bone)
+        hinge = limbs.hinge_confidence[bone] >= _HINGE if known is None else known
     before = _bone_before(bone, int(parents[bone]), skeleton, skin.limbs_of_bones, skin.moves)
     joint = SolvedJoint(
         before,

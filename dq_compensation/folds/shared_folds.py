@@ -8,8 +8,8 @@ skin is near to it.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -30,6 +30,8 @@ _FEW = 0.1
 _LEAST = 0.01
 # Of so many joints all combinations of listed poses are looked at.
 _GRID = 2
+
+Place = tuple[float, ...]
 
 AS_MANY = "{joints}: bent together, their skin crosses itself as much when each has a part of it"
 
@@ -80,6 +82,10 @@ class SharedFolds:
 
     A *place* is a pose: of each joint, which of its listed poses, counted from 1; half ones lie
     between two, 0 is rest.
+
+    Attributes:
+        names: of the bones behind them.
+        chosen: the stops that have a shape of their own, and whether it shows the base there.
     """
 
     def __init__(self, body: JoinedBody, joints: JointsTogether) -> None:
@@ -93,7 +99,9 @@ class SharedFolds:
         stops = product(*(range(1, count + 1) for count in counts.tolist()))
         evenly = np.outer(np.arange(1, steps + 1), self._step)
         self._stops = np.array(list(stops), np.float64) if is_grid else evenly
-        self._known: dict[tuple[float, ...], tuple[Float64s, Float64s, int]] = {}
+        self._known: dict[Place, tuple[Float64s, Float64s]] = {}
+        self._crossed: dict[Place, int] = {}
+        self.chosen: dict[Place, bool] = {}
 
     def run(self) -> Generator[float, None, SharedReport | str | None]:
         """Give the meshes shapes of combined poses where they help.
@@ -112,42 +120,66 @@ class SharedFolds:
         crossed = places[added > _FEW * base]
         kept = self._stops[self._around(crossed)]
         shared = [editing.copied() for editing in editings]
-        for stop in kept:
-            self._share(stop, editings, shared)
+        chosen = {tuple(stop.tolist()): False for stop in kept}
+        self._share(chosen, editings, shared)
         yield 0.7
         after = self._crossings(places, shared)[1]
         if (worse := self._around(places[after > base])).any():
             # Where that crosses more than the base, the base may be shown there.
             plainer = [editing.copied() for editing in shared]
-            for stop in self._stops[worse]:
-                self._share(stop, editings, plainer, without=True)
+            plain = {tuple(stop.tolist()): True for stop in self._stops[worse]}
+            self._share(plain, editings, plainer)
             crossings = self._crossings(places, plainer)[1]
             if crossings.sum() < after.sum():
-                kept, shared = self._stops[self._around(crossed) | worse], plainer
-                after = crossings
-        if after.sum() > (1.0 - _FEW) * added.sum():
+                chosen, shared, after = chosen | plain, plainer, crossings
+        is_better = after.sum() <= (1.0 - _FEW) * added.sum()
+        if not is_better and not after.sum() <= base.sum() < added.sum():
             return AS_MANY.format(joints=listed(self.names, 4))
         for mesh, editing in zip(self._body.meshes, shared, strict=True):
             mesh.editing = editing
+        self.chosen = chosen
         figures = int(base.sum()), int(added.sum()), int(after.sum())
-        return SharedReport(self.names, len(kept), figures)
+        return SharedReport(self.names, len(chosen), figures)
+
+    def mirror(
+        self, chosen: Mapping[Place, bool], found: SharedReport | str | None
+    ) -> SharedReport | str | None:
+        """Give the meshes the shapes that those of the other side have.
+
+        The shapes of the single joints are mirrored: nothing is measured anew.
+
+        Args:
+            chosen: there.
+            found: what `run` returned there.
+        """
+        if isinstance(found, str):
+            return AS_MANY.format(joints=listed(self.names, 4))
+        if found is None:
+            return None
+        editings = [mesh.editing for mesh in self._body.meshes]
+        shared = [editing.copied() for editing in editings]
+        self._share(chosen, editings, shared)
+        for mesh, editing in zip(self._body.meshes, shared, strict=True):
+            mesh.editing = editing
+        return replace(found, bones=self.names)
 
     def _around(self, places: Float64s) -> Booleans:
         """Shape (s,): the stops round some places; a place between is helped by all round it."""
         apart = np.abs(self._stops[:, None] - places) / self._step
         return np.asarray((apart <= 0.5).all(axis=2).any(axis=1))
 
-    def _posed(self, place: Float64s) -> tuple[Float64s, Float64s, int]:
-        """The matrices (B, 4, 4), the base (n, 3) and how often it crosses itself at a place."""
-        key = tuple(place.tolist())
-        if key not in self._known:
-            each = zip(key, self._joints.ways, strict=True)
+    def _posed(self, places: Sequence[Place]) -> list[tuple[Float64s, Float64s]]:
+        """The rows (R, 4, 4) and the base (n, 3) at places."""
+        new = [place for place in places if place not in self._known]
+        ways = self._joints.ways
+        poses = list[Float64s]()
+        for place in new:
+            each = zip(place, ways, strict=True)
             degrees = [at / len(way.degrees) * way.degrees[-1] for at, way in each]
-            matrices = together_matrices(self._body.skin, self._joints, degrees)
-            base = self._body.base(matrices)
-            crossings = self._measures.of(base[self._measures.region.vertices]).crossings
-            self._known[key] = matrices, base, crossings
-        return self._known[key]
+            poses.append(together_matrices(self._body.skin, self._joints, degrees))
+        for place, rows in zip(new, self._body.rows_in(poses), strict=True):
+            self._known[place] = rows, self._body.base(rows)
+        return [self._known[place] for place in places]
 
     def _crossings(
         self, places: Float64s, editings: Sequence[ShapeEditing]
@@ -155,41 +187,41 @@ class SharedFolds:
         """Pairs of triangles that cross at each place: of the base, and with the shapes."""
         vertices, found = self._measures.region.vertices, list[tuple[int, int]]()
         shapes = [editing.shapes() for editing in editings]
-        for place in places:
-            matrices, base, crossings = self._posed(place)
-            played = base + self._body.displaced(shapes, matrices)
-            found.append((crossings, self._measures.of(played[vertices]).crossings))
+        keys = [tuple(place.tolist()) for place in places]
+        for key, (rows, base) in zip(keys, self._posed(keys), strict=True):
+            if key not in self._crossed:
+                self._crossed[key] = self._measures.of(base[vertices]).crossings
+            played = base + self._body.displaced(shapes, rows)
+            found.append((self._crossed[key], self._measures.of(played[vertices]).crossings))
         base, played = np.array(found).T
         return base, played
 
     def _share(
         self,
-        stop: Float64s,
+        chosen: Mapping[Place, bool],
         editings: Sequence[ShapeEditing],
         shared: Sequence[ShapeEditing],
-        *,
-        without: bool = False,
     ) -> None:
-        """Add the shapes of one pose: of what each joint does, a part where others do, too.
+        """Add the shapes of some stops: of what each joint does, a part where others do, too.
 
         Args:
-            without: show the base there.
+            chosen: stops, and whether the base is shown there.
         """
-        matrices, _, _ = self._posed(stop)
-        parts = np.zeros((len(self._joints.bones), len(self._body.vertices), 3))
         shapes = [editing.shapes() for editing in editings]
-        for row, bone in enumerate(self._joints.bones):
-            alone = [each.of_joint(bone) for each in shapes]
-            parts[row] = self._body.displaced(alone, matrices)
         region, count = self._measures.region, len(self._body.vertices)
-        sharing = np.zeros((count, 3)) if without else shared_offsets(parts, self._away)
-        offsets = self._body.everywhere(np.arange(count), sharing)
-        moved = parts.any(axis=2)
-        for mesh, editing in zip(self._body.meshes, shared, strict=True):
-            own = moved[:, self._body.point_of_vertex[mesh.rows]]
-            if np.count_nonzero(own, axis=0).max() > 1:
-                least = _LEAST * region.cell
-                self._body.add_shape(mesh, editing, self.names, matrices, offsets, least=least)
+        least = _LEAST * region.cell
+        for (rows, _), without in zip(self._posed(list(chosen)), chosen.values(), strict=True):
+            parts = np.zeros((len(self._joints.bones), count, 3))
+            for row, bone in enumerate(self._joints.bones):
+                alone = [each.of_joint(bone) for each in shapes]
+                parts[row] = self._body.displaced(alone, rows)
+            sharing = np.zeros((count, 3)) if without else shared_offsets(parts, self._away)
+            offsets = self._body.everywhere(np.arange(count), sharing)
+            moved = parts.any(axis=2)
+            for mesh, editing in zip(self._body.meshes, shared, strict=True):
+                own = moved[:, self._body.point_of_vertex[mesh.rows]]
+                if np.count_nonzero(own, axis=0).max() > 1:
+                    self._body.add_shape(mesh, editing, self.names, rows, offsets, least=least)
 
     @cached_property
     def _away(self) -> Float64s:

@@ -49,6 +49,16 @@ def test_more_joints_cost_more() -> None:
     assert all_joints.megabytes >= one.megabytes > 0.0
 
 
+def test_a_deep_pose_costs_more_than_a_shallow_one() -> None:
+    """Where skin touches most steps are made."""
+    obj = limb()
+    limit(obj.find_armature(), 80)
+    shallow = estimated(obj, [ELBOW])
+    limit(obj.find_armature(), 140)
+    deep = estimated(obj, [ELBOW])
+    assert deep.seconds / deep.shapes > 1.2 * shallow.seconds / shallow.shapes
+
+
 def test_what_cannot_be_solved_is_said() -> None:
     with pytest.raises(UserError, match="no bone Nose"):
         estimated(limb(), ["Nose"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -18,6 +19,7 @@ from dq_compensation.analysis.folding_joints import (
     FoldingJoint,
     KnownMotion,
     folding_joints,
+    is_hinge,
 )
 from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.errors import UserError
@@ -28,6 +30,7 @@ from dq_compensation.scene.settings.object_settings import Settings
 from human.model import Rig, build_human
 from tests.blender.enabled_scenes import select
 from tests.blender.solved_scenes import pose
+from tests.four_legged import new_file_with_horse
 from tests.kept_files import new_file
 from tests.limb import build_limb
 from tests.rigify_human import new_file_with_rigify_human
@@ -222,6 +225,71 @@ def test_the_joints_of_the_human_that_bend_together_are_found() -> None:
     assert folding_joints(skin, KnownMotion(), bones).together == ()
 
 
+def turns(skin: SkinAtRest, joint: FoldingJoint) -> list[tuple[float, ...]]:
+    """How far a joint turns on each way, about the X and the Z of its bone, degrees."""
+    axes = skin.skeleton.rest[joint.bone, :3, [0, 2]]
+    return [tuple((way.degrees[-1] * axes @ np.array(way.axis)).tolist()) for way in joint.ways]
+
+
+def test_spine_and_neck_swing_and_limits_make_a_ball_of_a_wrist() -> None:
+    new_file()
+    obj, armature = build_human("default")
+    skin = skin_of(obj)
+    names = skin.skeleton.names
+    asked = ["spine02", "neck02", "wrist.L", "lowerarm01.L", "upperleg01.L"]
+    bones = [names.index(name) for name in asked]
+    kinds = [is_hinge(skin, KnownMotion(), bone) for bone in bones]
+    assert kinds == [False, False, True, True, False]
+    assert is_hinge(skin, KnownMotion(), names.index("clavicle.L")) is None
+    found = folding_joints(skin, KnownMotion(), bones[:2]).joints
+    assert [each.hinge for each in found] == [False, False]
+    everywhere = [(-40.0, 0.0), (40.0, 0.0), (0.0, -40.0), (0.0, 40.0)]
+    for each in found:
+        for turned, wanted in zip(turns(skin, each), everywhere, strict=True):
+            assert turned == pytest.approx(wanted, abs=1e-3)
+    wrist, thigh = (armature.pose.bones[name] for name in ("wrist.L", "upperleg01.L"))
+    for axis, least, most in (("x", -50, 60), ("z", -20, 5)):
+        for bone in (wrist, thigh):
+            setattr(bone, f"use_ik_limit_{axis}", True)
+            setattr(bone, f"ik_min_{axis}", np.radians(least))
+            setattr(bone, f"ik_max_{axis}", np.radians(most))
+    known = known_motion(armature, skin.skeleton)
+    limited = folding_joints(skin, known, [bones[2], bones[4]]).joints
+    ball, leg = (next(each for each in limited if each.bone == bones[row]) for row in (2, 4))
+    assert (ball.hinge, leg.hinge) == (False, False)
+    # About Z it turns by less than 10 degrees to one side: there is no way there.
+    for turned, wanted in zip(
+        turns(skin, ball), [(-50.0, 0.0), (60.0, 0.0), (0.0, -20.0)], strict=True
+    ):
+        assert turned == pytest.approx(wanted, abs=1e-3)
+    for x, z in turns(skin, leg):
+        ends = 60.0 if x > 0.0 else 50.0, 5.0 if z > 0.0 else 20.0
+        assert np.hypot(x / ends[0], z / ends[1]) <= 1.0 + 1e-6
+    free = folding_joints(skin, KnownMotion(), [bones[4]]).joints[0]
+    assert max(each.degrees[-1] for each in free.ways) > 90.0
+
+
+def test_all_limbs_of_a_four_legged_character_are_legs() -> None:
+    """They swing from hanging, half as far as a human's; the head is where -Y is."""
+    obj, _ = new_file_with_horse()
+    skin = skin_of(obj)
+    names, rest = skin.skeleton.names, skin.skeleton.rest
+    found = {names[joint.bone]: joint for joint in folding_joints(skin, KnownMotion()).joints}
+    for name in ("upper_arm.L", "thigh.L"):
+        joint, bone = found[name], names.index(name)
+        assert not joint.hinge
+        limb = rest[bone, :3, 1]
+        ends = list[NDArray[np.float64]]()
+        for way in joint.ways:
+            turn = Quaternion(way.axis, np.radians(way.degrees[-1])).to_matrix()
+            ends.append(np.array(turn, np.float64) @ limb)
+        # Forward by half of 110 degrees from hanging, so never above the trunk.
+        assert ends[0] == pytest.approx(
+            (0.0, -np.sin(np.radians(55)), -np.cos(np.radians(55))), abs=2e-2
+        )
+        assert max(end[2] for end in ends) < -0.5
+
+
 def test_controls_and_halves_of_limbs_do_not_fold() -> None:
     """Rigify: bones that deform, with two for each limb; the joint is found between the halves."""
     obj, armature = new_file_with_rigify_human()
@@ -315,20 +383,23 @@ def test_neighbours_in_a_finger_of_the_human_share_what_both_move() -> None:
     new_file()
     obj, armature = build_human("default")
     api.enable(obj, look="SOFT_WITH_TWIST")
-    bones = ["finger2-2.L", "finger2-3.L"]
+    bones, others = ["finger2-2.L", "finger2-3.L"], ["finger2-2.R", "finger2-3.R"]
     at_rest = crossings(obj)
-    report = api.solve_folds(obj, bones)
+    report = api.solve_folds(obj, bones + others)
     assert isinstance(report, FoldsReport)
-    (shared,) = report.together
+    shared, mirrored = report.together
+    assert mirrored == replace(shared, bones=tuple(others))
     assert set(shared.bones) == set(bones)
     base, added, played = shared.crossings
     assert added > base
     assert played == base == 0
     assert shared.sentence() in report.details()
     kept = [shape for shape in api.solved_shapes(obj) if len(shape.poses) == 2]
-    assert len(kept) == shared.poses
+    assert len(kept) == 2 * shared.poses
+    sizes = [shape.largest for shape in kept]
+    assert sizes[: shared.poses] == pytest.approx(sizes[shared.poses :], rel=1e-3)
     skin = skin_of(obj)
-    numbers = [skin.skeleton.names.index(name) for name in bones]
+    numbers = [skin.skeleton.names.index(name) for name in bones + others]
     for joint in folding_joints(skin, KnownMotion(), numbers).joints:
         (way,) = joint.ways
         axis = np.array(way.axis) @ skin.skeleton.rest[joint.bone, :3, :3]

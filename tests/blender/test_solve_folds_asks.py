@@ -19,6 +19,7 @@ from dq_compensation.folds.estimate import FoldsEstimate
 from dq_compensation.folds.operators import BENDS_NOTHING, SCULPTED, selected_joints
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.capture import support_weights
+from dq_compensation.steps import run_through
 from tests.blender.enabled_scenes import select
 from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.solved_scenes import DEPTH, ELBOW, WRIST, apart, fold, pose
@@ -192,6 +193,27 @@ def test_a_selected_control_means_the_joints_that_it_bends() -> None:
     assert bpy.ops.dqc.solve_folds() == {"FINISHED"}
     assert {shape.poses[0].bone for shape in api.solved_shapes(obj)} == {WRIST}
     assert [bone.matrix_basis for bone in armature.pose.bones] == before
+
+
+def test_the_joints_of_controls_are_found_once_for_the_question_and_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    obj, armature = with_controls()
+    limit(armature, 45)
+    select_bones(armature, "turns")
+    calls, original = list[tuple[object, ...]](), operators.joints_of_controls
+
+    def counted(*arguments: Any) -> dict[str, list[str]]:
+        calls.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(operators, "joints_of_controls", counted)
+    operator, context = operators.DQC_OT_solve_folds, bpy.context
+    pressed = SimpleNamespace(needs_shapes=False, ask=lambda *_: {"RUNNING_MODAL"})
+    operator._ask(pressed, context)
+    run_through(operator._solved(pressed, context, obj))
+    assert {shape.poses[0].bone for shape in api.solved_shapes(obj)} == {WRIST}
+    assert len(calls) == 1
 
 
 def test_the_panel_says_that_shapes_are_older_and_setup_check_finds_no_overlap() -> None:

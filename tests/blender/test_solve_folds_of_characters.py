@@ -158,6 +158,8 @@ def test_a_mesh_without_faces_to_solve_is_left_out_with_the_reason() -> None:
     mesh.to_mesh(obj.data)
     mesh.free()
     api.enable(obj)
+    with pytest.raises(UserError, match="At the head of Lower no skin goes over"):
+        api.estimate_folds(obj, [ELBOW])
     report = api.solve_folds(obj, [ELBOW])
     assert isinstance(report, FoldsReport)
     assert report.solved == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from ...core.vectors import cross, dots
 from .region import FleshRegion
 
-# Fitted to 65 poses of 29 ways of a human's joints on one core of a busy server, and raised to the
-# time of its whole body, in which joints that bend together are looked at, too: of a pose that is
-# kept, seconds for each cell and each vertex of the region. Single joints are off by a factor of
-# three, as what touches takes most steps. Memory is counted: arrays of the lattice and its factors,
-# and of contact.
-_SECONDS_OF_CELL, _SECONDS_OF_VERTEX = 7.0e-4, 4.0e-4
+# Fitted to elbow, wrist, finger, knee and shoulder of a human on one core of a busy server: of a
+# pose, seconds for each cell and each vertex of the region; so many times as much where limbs are
+# bent by more than this, degrees, as what touches takes most steps. Single joints are off by half.
+# Memory is counted: arrays of the lattice and its factors, and of contact.
+_SECONDS_OF_CELL, _SECONDS_OF_VERTEX = 4.2e-4, 2.4e-4
+_DEEP, _MORE_IF_DEEP = 90.0, 2.5
 _BYTES_OF_CELL, _BYTES_OF_VERTEX = 12_000.0, 30_000.0
 # Adding a pose, playing and measuring it, for each vertex of the whole skin: seconds.
 _SECONDS_OF_PROOF = 1.0e-5
@@ -35,16 +36,20 @@ class FleshCost:
     megabytes: float
 
 
-def estimated_cost(region: FleshRegion, poses: int, *, is_mirrored: bool = False) -> FleshCost:
-    """What it costs to solve a region in kept poses.
+def estimated_cost(
+    region: FleshRegion, bends: Sequence[float], *, is_mirrored: bool = False
+) -> FleshCost:
+    """What it costs to solve a region in poses.
 
     Args:
+        bends: of each pose by how much its limbs are bent, degrees; 0 of joints that swing.
         is_mirrored: the poses are those of the other side: they are only played and measured.
     """
     cells, vertices = _cells(region), len(region.vertices)
-    seconds = poses * _SECONDS_OF_PROOF * len(region.skin.positions)
+    seconds = len(bends) * _SECONDS_OF_PROOF * len(region.skin.positions)
     if not is_mirrored:
-        seconds += poses * (_SECONDS_OF_CELL * cells + _SECONDS_OF_VERTEX * vertices)
+        work = sum(_MORE_IF_DEEP if bend > _DEEP else 1.0 for bend in bends)
+        seconds += work * (_SECONDS_OF_CELL * cells + _SECONDS_OF_VERTEX * vertices)
     return FleshCost(seconds, 1e-6 * (_BYTES_OF_CELL * cells + _BYTES_OF_VERTEX * vertices))
 
 

@@ -59,13 +59,16 @@ class FleshRegion:
     of_others: Booleans
 
     @classmethod
-    def of(cls, skin: SkinAtRest, triangles: Integers, joints: Sequence[int]) -> FleshRegion:
+    def of(
+        cls, skin: SkinAtRest, triangles: Integers, joints: Sequence[int], fineness: float = 1.0
+    ) -> FleshRegion:
         """The region round joints.
 
         Args:
             skin: at rest; its bones have their tails at the ends of their limbs.
             triangles: shape (t, 3), vertices.
             joints: bones, at least one.
+            fineness: by which cells are smaller.
 
         Raises:
             UserError: there is no skin to solve.
@@ -97,7 +100,7 @@ class FleshRegion:
         whole = islands(triangles[:, [0, 1, 1, 2]].reshape(-1, 2), len(positions))
         same = np.isin(whole[triangles[:, 0]], np.unique(whole[vertices]))
         wide = (_relative(positions, centres, reaches) < _AROUND)[triangles].all(axis=1)
-        cell = float(np.exp(np.log(reaches).mean())) / _CELLS
+        cell = float(np.exp(np.log(reaches).mean())) / (_CELLS * fineness)
         around = _in_order(triangles[same & wide], positions)
         of_others = ~of_limbs[around].all(axis=1)
         return cls(skin, found, reaches, cell, vertices, _sorted(place[inside]), around, of_others)

@@ -123,6 +123,8 @@ def solve_folds(
     pose: Pose,
     kept: Sequence[KeptPose],
     search_of: SearchOf,
+    *,
+    fineness: float = 1.0,
 ) -> Generator[float, None, SolvedFolds]:
     """Solve the skin round joints on the way from rest to a pose.
 
@@ -133,6 +135,7 @@ def solve_folds(
         pose: the end of the way, on the bones of the skin.
         kept: poses on the way, by rising share.
         search_of: makes the searches on a surface.
+        fineness: by which cells, and the steps of the walk, are smaller.
 
     Yields:
         how much is done, 0 to 1; it may be closed in between.
@@ -143,7 +146,7 @@ def solve_folds(
     start = time.perf_counter()
     _check(skin, joints, kept)
     skin = replace(skin.as_painted, skeleton=Limbs.of(skin.as_painted).skeleton)
-    region = FleshRegion.of(skin, triangles, joints)
+    region = FleshRegion.of(skin, triangles, joints, fineness)
     yield 0.01
     lattice = Lattice.of(region, search_of)
     yield 0.03
@@ -152,7 +155,7 @@ def solve_folds(
     fade = smooth_step(region.relative(region.rest), _FADED, _WHOLE)[:, None]
     offsets, reports = list[Float64s](), list[SolvedReport]()
     for step in _STEP_PARTS:
-        walk = _Walk(lattice, held, kept, step)
+        walk = _Walk(lattice, held, kept, step / fineness)
         for number, each in enumerate(kept):
             converged = yield from walk.to(number)
             base = np.asarray(each.base, np.float64)[region.vertices]

@@ -6,8 +6,7 @@ rig is switched now. The pose in the scene stays untouched.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, cast
 
 import bpy
@@ -17,7 +16,7 @@ from mathutils import Matrix
 from ...analysis.joint_softness import parents_at_joints
 from ...arrays import Float64s
 from ...core.vectors import unit_or
-from ..blender.scenes import scene_aside
+from ..blender.rig_copies import rig_copy_aside
 from ..settings.object_settings import Settings
 from .binding import Binding
 
@@ -51,7 +50,7 @@ def joints_of_controls(
     behind = np.flatnonzero((parents >= 0) & skin.moves)
     limbs = unit_or(skeleton.tails - skeleton.heads, 0.0)[behind]
     found = dict[str, list[str]]()
-    with _copy_aside(rig) as (copy, layer):
+    with rig_copy_aside(rig) as (copy, layer):
 
         def directions() -> Float64s:
             """Of each bone behind a joint, in the axes of the one before it, shape (j, 3)."""
@@ -96,38 +95,3 @@ def _changes(bone: bpy.types.PoseBone) -> list[Matrix]:
     if not bone.lock_scale[1]:
         found.append(Matrix.Scale(_SCALE, 4))
     return found
-
-
-@contextmanager
-def _copy_aside(
-    rig: bpy.types.Object,
-) -> Generator[tuple[bpy.types.Object, bpy.types.ViewLayer]]:
-    """A copy of an armature object in a scene of its own, without what it plays."""
-    with scene_aside(bpy.context.scene) as scene:
-        copy = cast("bpy.types.Object", rig.copy())
-        try:
-            animation: Any = copy.animation_data
-            if animation is not None:
-                animation.action, animation.use_nla = None, False
-            _look_at_copy(rig, copy)
-            scene.collection.objects.link(copy)
-            yield copy, scene.view_layers[0]
-        finally:
-            bpy.data.objects.remove(copy)
-
-
-def _look_at_copy(rig: bpy.types.Object, copy: bpy.types.Object) -> None:
-    """Let constraints and drivers of a copy ask the copy where they ask the original."""
-    constraints = [each for bone in copy.pose.bones for each in bone.constraints]
-    for constraint in cast("list[Any]", constraints):
-        for owner in (constraint, *getattr(constraint, "targets", ())):
-            for name in ("target", "pole_target"):
-                if getattr(owner, name, None) == rig:
-                    setattr(owner, name, copy)
-    if copy.animation_data is None:
-        return
-    for curve in copy.animation_data.drivers:
-        for variable in curve.driver.variables:
-            for target in variable.targets:
-                if target.id == rig:
-                    target.id = copy

@@ -91,6 +91,16 @@ def with_segments(
     return np.concatenate((matrices, posed @ bendy.inverse_frames))
 
 
+def bendy_handles(bone: bpy.types.PoseBone) -> list[str]:
+    """The bones that the user has chosen to curve a bendy bone."""
+    found = list[str]()
+    for end in ("start", "end"):
+        handle = getattr(bone.bone, f"bbone_custom_handle_{end}")
+        if handle is not None and getattr(bone.bone, f"bbone_handle_type_{end}") != "AUTO":
+            found.append(handle.name)
+    return found
+
+
 # What can be edited of bones at rest outside of Edit Mode; places by `Armature.transform`.
 _EDITED_OUTSIDE_OF_EDIT_MODE = (
     ("matrix_local", np.float32, (16,)),
