@@ -29,7 +29,7 @@ _KNEE, _ELBOW, _DIGIT, _OTHER = 135.0, 140.0, 100.0, 90.0
 _WRIST = 70.0
 # How far legs and arms swing from hanging: to which side, degrees from forward to outward, and how
 # far. Diagonals are those of ellipses.
-_LEG = ((0.0, 110.0), (45.0, 59.0), (90.0, 45.0), (135.0, 31.0), (180.0, 25.0))
+_LEG = ((0.0, 120.0), (45.0, 60.0), (90.0, 45.0), (135.0, 31.0), (180.0, 25.0))
 _ARM = ((0.0, 120.0), (45.0, 120.0), (90.0, 120.0), (135.0, 76.0), (180.0, 60.0))
 _MOST_WAYS = len(_ARM) + 1
 # Arms that are farther from hanging at rest are let down, too, degrees.

@@ -30,6 +30,7 @@ _MARGIN = 0.5
 # How far behind a triangle a point can be that met it, in parts of how far they are apart at rest:
 # what is farther is round the end of a crease.
 _DEEPEST = 0.5
+_ANY_DEPTH = 1e9
 # And one that begins to meet it.
 _NEW_DEEPEST = 0.3
 # The product of the mean normals of groups that may have patches that face each other, soon.
@@ -150,7 +151,7 @@ class ContactSurface:
     @cached_property
     def _alone(self) -> Booleans:
         """Shape (t,), the patches that face others at rest, as lips do: they take no part."""
-        found = self._meeting(self.rest, np.zeros(len(self.patches), np.bool_), np.inf)
+        found = self._meeting(self.rest, np.zeros(len(self.patches), np.bool_), _ANY_DEPTH)
         self._candidates = None  # without those that take no part
         alone = np.zeros(len(self.patches), np.bool_)
         if found is not None:
