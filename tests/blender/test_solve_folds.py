@@ -203,6 +203,14 @@ def test_the_joints_of_the_human_are_found_from_its_limbs(rig: Rig) -> None:
         assert steps[0] <= 45.0
 
 
+def test_a_finger_bends_in_one_plane_from_the_palm_on() -> None:
+    """Fingers are spread from the palm by up to 22 degrees: that is no bend."""
+    found = dict(joints_of_human("default"))
+    for finger in (2, 3, 4, 5):
+        first, second = (np.array(found[f"finger{finger}-{row}.L"].ways[0].axis) for row in (1, 2))
+        assert first @ second > np.cos(np.radians(20.0))
+
+
 def test_the_joints_of_the_human_that_bend_together_are_found() -> None:
     """Neighbours in limbs and digits, both sides alike, both legs; fewer joints first."""
     new_file()
