@@ -396,11 +396,15 @@ class Contact:
         rows, stiffness = pairs.rows[touching], pairs.stiffness[touching]
         shares, cubes = pairs.shares[touching], self._carriers[:, 0]
         other = np.take_along_axis(rows, 2 + shares[:, 2:].argmin(axis=1)[:, None], axis=1)[:, 0]
-        keys = cubes[rows[:, 0]] * self._count + cubes[other]
+        one, other = cubes[rows[:, 0]], cubes[other]
+        keys = np.minimum(one, other) * self._count + np.maximum(one, other)
         of_pair = np.unique(keys, return_inverse=True)[1].reshape(-1)
         total = np.bincount(of_pair, stiffness)
-        normals = _summed(of_pair, stiffness[:, None] * pairs.normals[touching], len(total))
-        part = stiffness / total[of_pair]
+        # A point of either cube that meets the other one holds the same way, seen from there.
+        signs = np.where(one < other, 1.0, -1.0)
+        part = signs * stiffness
+        normals = _summed(of_pair, part[:, None] * pairs.normals[touching], len(total))
+        part /= total[of_pair]
         places_in = of_pair[:, None, None] * self._count + self._carriers[rows]
         each = (part[:, None] * shares)[:, :, None] * self._shares[rows]
         of_nodes = np.bincount(places_in.ravel(), each.ravel(), len(total) * self._count)
