@@ -35,7 +35,7 @@ _MIDDLE, _IN_MIDDLE = 40.0, 1e-3
 _WHOLE_TURN = 180.0
 # How far legs and arms swing from hanging: to which side, degrees from forward to outward, and how
 # far. Diagonals are those of ellipses.
-_LEG = ((0.0, 110.0), (45.0, 59.0), (90.0, 45.0), (135.0, 31.0), (180.0, 25.0))
+_LEG = ((0.0, 120.0), (45.0, 60.0), (90.0, 45.0), (135.0, 31.0), (180.0, 25.0))
 _ARM = ((0.0, 120.0), (45.0, 120.0), (90.0, 120.0), (135.0, 76.0), (180.0, 60.0))
 _MOST_WAYS = len(_ARM) + 1
 # Of four-legged characters all limbs are legs, which swing by this part of that. Their legs stand
@@ -470,11 +470,12 @@ class _Limbs:
 
     def _rest_axis(self, bone: int) -> Float64s | None:
         """About which axis a bend at rest goes on; of a digit that of the whole digit."""
-        normal = self._normal(bone)
-        if normal is None and bone in self._digit_of:
-            others = [self._normal(each) for each in self._digit_of[bone]]
-            known = [each for each in others if each is not None]
-            normal = np.sum(known, axis=0) if known else None
+        normal, digit = self._normal(bone), self._digit_of.get(bone, [])
+        # The first bone of a digit is bent against the palm, and spread: others tell more.
+        if normal is None or bone in digit[:1]:
+            bent = {each: n for each in digit if (n := self._normal(each)) is not None}
+            known = [self._snapped(each, bent[each]) for each in bent if each != bone]
+            normal = np.sum(known, axis=0) if known else normal
         return None if normal is None else self._snapped(bone, unit_or(normal, 0.0))
 
     def _snapped(self, bone: int, normal: Float64s) -> Float64s:

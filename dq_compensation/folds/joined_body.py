@@ -131,8 +131,7 @@ class JoinedBody:
             above = np.zeros(len(vertices), np.bool_)
             above[layers.points] = True
             triangles = triangles[~above[triangles].any(axis=1)]
-        of_points = points, vertices, skin, _outward(positions, triangles)
-        return cls(meshes, binding.skeleton, *of_points, layers)
+        return cls(meshes, binding.skeleton, points, vertices, skin, triangles, layers)
 
     def rows_in(self, poses: Sequence[Float64s]) -> list[Float64s]:
         """The rows (R, 4, 4) of poses of the bones, (B, 4, 4) each: bendy bones curve in them."""
@@ -245,10 +244,3 @@ def _posed(mesh: BodyMesh, pose: Pose) -> Float64s:
     """The base of a mesh in a pose, armature space."""
     deformer = PosedDeformer(mesh.base, mesh.editing.settings, pose, mesh.base.object_to_armature)
     return transformed_points(mesh.base.object_to_armature, deformer(mesh.base.rest))
-
-
-def _outward(positions: Float64s, triangles: Int64s) -> Int64s:
-    """Triangles that face outward: all turned round where they enclose less than nothing."""
-    a, b, c = (positions - positions.mean(axis=0))[triangles].swapaxes(0, 1)
-    volume = float((a * np.cross(b, c)).sum())
-    return triangles if volume >= 0.0 else np.ascontiguousarray(triangles[:, ::-1])

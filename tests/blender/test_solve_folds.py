@@ -195,10 +195,23 @@ def test_the_joints_of_the_human_are_found_from_its_limbs(rig: Rig) -> None:
     assert knee.axis[0] > 0.95
     assert elbow.axis[0] < -0.7
     assert knee.degrees[-1] == pytest.approx(127.0, abs=2.0)
-    for way in (knee, elbow):
+    # At rest thighs are forward of the trunk's axis, by up to 12 degrees: a squat of 105 is on
+    # their way all the same.
+    forward = left[list(expected)[3]].ways[0]
+    assert forward.axis[0] < -0.95
+    assert 105.0 < forward.degrees[-1] < 120.0
+    for way in (knee, elbow, forward):
         steps = np.diff((0.0, *way.degrees))
         assert steps == pytest.approx(np.full(len(steps), steps[0]))
         assert steps[0] <= 45.0
+
+
+def test_a_finger_bends_in_one_plane_from_the_palm_on() -> None:
+    """Fingers are spread from the palm by up to 22 degrees: that is no bend."""
+    found = dict(joints_of_human("default"))
+    for finger in (2, 3, 4, 5):
+        first, second = (np.array(found[f"finger{finger}-{row}.L"].ways[0].axis) for row in (1, 2))
+        assert first @ second > np.cos(np.radians(20.0))
 
 
 def test_the_joints_of_the_human_that_bend_together_are_found() -> None:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from dq_compensation.analysis.flesh.block_solver import StiffenedSystem, StiffWays
-from dq_compensation.analysis.flesh.contact import ContactSurface
+from dq_compensation.analysis.flesh.contact import Contact, ContactSurface
 from dq_compensation.analysis.flesh.elasticity import Flesh
 from dq_compensation.core.vectors import unit_or
-from tests.core.test_flesh import Array, ball, block, free_system
+from tests.core.test_flesh import Array, ball, block, free_system, two_balls
 
 
 def ways_held(rng: np.random.Generator, count: int, unknowns: int) -> StiffWays:
@@ -63,6 +63,30 @@ def test_single_precision_finds_the_same_energy(rng: np.random.Generator) -> Non
     found, forces = Flesh(lattice, np.float32).energy(places)
     assert found == pytest.approx(expected, rel=1e-5)
     assert forces == pytest.approx(slope, abs=1e-5 * np.abs(slope).max())
+
+
+def test_what_touches_is_held_once_from_whichever_side_it_meets() -> None:
+    """Two balls that touch, moved towards each other: as stiff as their contact is.
+
+    Cubes that touch are one way, from whichever side their points meet. It has the mean of the
+    normals of these: they differ by some 0.3, the square of which is 10 %.
+    """
+    lattice = two_balls()
+    contact = Contact(lattice)
+    left = lattice.nodes[:, 0] < 0.0
+    places = lattice.nodes.T.copy()
+    places[0] += np.where(left, 1.0, -1.0) * 1.2
+    contact.update(places)
+    toward = np.zeros_like(places)
+    toward[0] = np.where(left, 1.0, -1.0)
+    deep = places + 0.2 * toward
+    ways = contact.stiff_ways(deep, 0.0)
+    assert ways is not None
+    # Points of both balls meet the other one, and all ways begin at the same one.
+    assert left[ways.shares.argmax(axis=1)].all()
+    energies = [contact.energy(deep + step * toward)[0] for step in (-0.01, 0.0, 0.01)]
+    hardness = (energies[0] - 2.0 * energies[1] + energies[2]) / 0.01**2
+    assert float((ways.pull(toward) * toward).sum()) == pytest.approx(hardness, rel=0.1)
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.15], ids=["large faces", "small faces"])

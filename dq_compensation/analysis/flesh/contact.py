@@ -30,6 +30,7 @@ _MARGIN = 0.5
 # How far behind a triangle a point can be that met it, in parts of how far they are apart at rest:
 # what is farther is round the end of a crease.
 _DEEPEST = 0.5
+_ANY_DEPTH = 1e9
 # And one that begins to meet it.
 _NEW_DEEPEST = 0.3
 # The product of the mean normals of groups that may have patches that face each other, soon.
@@ -150,7 +151,7 @@ class ContactSurface:
     @cached_property
     def _alone(self) -> Booleans:
         """Shape (t,), the patches that face others at rest, as lips do: they take no part."""
-        found = self._meeting(self.rest, np.zeros(len(self.patches), np.bool_), np.inf)
+        found = self._meeting(self.rest, np.zeros(len(self.patches), np.bool_), _ANY_DEPTH)
         self._candidates = None  # without those that take no part
         alone = np.zeros(len(self.patches), np.bool_)
         if found is not None:
@@ -395,11 +396,15 @@ class Contact:
         rows, stiffness = pairs.rows[touching], pairs.stiffness[touching]
         shares, cubes = pairs.shares[touching], self._carriers[:, 0]
         other = np.take_along_axis(rows, 2 + shares[:, 2:].argmin(axis=1)[:, None], axis=1)[:, 0]
-        keys = cubes[rows[:, 0]] * self._count + cubes[other]
+        one, other = cubes[rows[:, 0]], cubes[other]
+        keys = np.minimum(one, other) * self._count + np.maximum(one, other)
         of_pair = np.unique(keys, return_inverse=True)[1].reshape(-1)
         total = np.bincount(of_pair, stiffness)
-        normals = _summed(of_pair, stiffness[:, None] * pairs.normals[touching], len(total))
-        part = stiffness / total[of_pair]
+        # A point of either cube that meets the other one holds the same way, seen from there.
+        signs = np.where(one < other, 1.0, -1.0)
+        part = signs * stiffness
+        normals = _summed(of_pair, part[:, None] * pairs.normals[touching], len(total))
+        part /= total[of_pair]
         places_in = of_pair[:, None, None] * self._count + self._carriers[rows]
         each = (part[:, None] * shares)[:, :, None] * self._shares[rows]
         of_nodes = np.bincount(places_in.ravel(), each.ravel(), len(total) * self._count)

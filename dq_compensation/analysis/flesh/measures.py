@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arrays import Float64s, Floats, Int64s
 from ...core.vectors import cross, dots, unit_or
-from .region import FleshRegion
+from .region import FleshRegion, enclosed_volume
 from .surface_search import SearchOf
 
 
@@ -44,7 +44,7 @@ class SkinMeasures:
         known = np.isin(crossings, self._crossings_at_rest)
         return SkinFigures(
             int(np.count_nonzero(~known)),
-            _volume(skin, self.region.triangles) / self._volume_at_rest,
+            enclosed_volume(skin, self.region.triangles) / self._volume_at_rest,
             float(np.percentile(lengths / self._lengths_at_rest, 99)),
             float(np.degrees(np.sqrt(np.square(angles - self._angles_at_rest).mean()))),
         )
@@ -61,7 +61,7 @@ class SkinMeasures:
 
     @cached_property
     def _volume_at_rest(self) -> float:
-        return _volume(self.region.rest, self.region.triangles)
+        return enclosed_volume(self.region.rest, self.region.triangles)
 
     @cached_property
     def _lengths_at_rest(self) -> Float64s:
@@ -93,31 +93,3 @@ def _angles(points: Floats, triangles: Int64s, pairs: Int64s) -> Float64s:
     a, b, c = points[triangles].swapaxes(0, 1)
     normals = unit_or(cross(b - a, c - a), 0.0)
     return np.arccos(np.clip(dots(normals[pairs[:, 0]], normals[pairs[:, 1]]), -1.0, 1.0))
-
-
-def _volume(points: Floats, triangles: Int64s) -> float:
-    """The volume that triangles enclose, each border closed with a fan round its middle."""
-    middle = points[np.unique(triangles)].mean(axis=0)
-    a, b, c = (points[triangles] - middle).swapaxes(0, 1)
-    total = float(dots(a, cross(b, c)).sum())
-    edges = np.concatenate([triangles[:, [k, (k + 1) % 3]] for k in range(3)])
-    count = len(points)
-    forth, back = edges[:, 0] * count + edges[:, 1], edges[:, 1] * count + edges[:, 0]
-    border = edges[~np.isin(forth, back)][:, ::-1]
-    loops = np.arange(count)
-    while True:
-        low = np.minimum(loops[border[:, 0]], loops[border[:, 1]])
-        new = loops.copy()
-        for side in (0, 1):
-            np.minimum.at(new, border[:, side], low)
-        if np.array_equal(new, loops):
-            break
-        loops = new
-    of_loops = loops[border[:, 0]]
-    for loop in np.unique(of_loops).tolist():
-        ends = points[border[of_loops == loop]] - middle
-        top = ends.mean(axis=(0, 1))
-        total += float(
-            dots(np.broadcast_to(top, ends[:, 0].shape), cross(*ends.swapaxes(0, 1))).sum()
-        )
-    return total / 6.0

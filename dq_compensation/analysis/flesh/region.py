@@ -16,8 +16,9 @@ from ...arrays import Booleans, Float64s, Floats, Indices, Int32s, Int64s, Integ
 from ...core.limb_joints import LimbJoints
 from ...core.skeleton import Ancestry, depths
 from ...core.skin_at_rest import SkinAtRest
-from ...core.vectors import cross
+from ...core.vectors import cross, dots
 from ...errors import UserError
+from ..surface.facing import facing_outward
 from ..surface.rigid_pieces import islands
 
 # How far the region reaches, in radii of the limb: at a limb that leaves the body, and how much
@@ -30,6 +31,8 @@ _AROUND = 1.6
 # Skin of bones that are farther than this along the skeleton, and than this in a straight line, is
 # another part of the body, as a face beside a shoulder; both in reaches.
 _FAR_ALONG, _FAR_AWAY = 1.25, 0.6
+# Skin that is thinner than this on average has no flesh between its sides, in cells.
+_THINNEST = 0.5
 # The weight from which skin is on a side of the joint.
 _HALF = 0.5
 
@@ -77,7 +80,7 @@ class FleshRegion:
         positions = np.asarray(skin.positions, np.float64)
         _require_finite(positions)
         found = np.array(sorted(set(joints)), np.intp)
-        triangles = _with_area(positions, np.asarray(triangles, np.int64))
+        triangles = facing_outward(positions, triangles)
         radii = np.array([_radius(skin, triangles, bone) for bone in found.tolist()])
         confidence = LimbJoints.by_parents(skin.skeleton, "AUTO", skin.body_parents)
         reaches = radii * (_REACH + _HINGE_REACH * confidence.hinge_confidence[found])
@@ -103,7 +106,10 @@ class FleshRegion:
         cell = float(np.exp(np.log(reaches).mean())) / (_CELLS * fineness)
         around = _in_order(triangles[same & wide], positions)
         of_others = ~of_limbs[around].all(axis=1)
-        return cls(skin, found, reaches, cell, vertices, _sorted(place[inside]), around, of_others)
+        rows = _sorted(place[inside])
+        region = cls(skin, found, reaches, cell, vertices, rows, around, of_others)
+        _require_thickness(region)
+        return region
 
     @cached_property
     def centres(self) -> Float64s:
@@ -243,10 +249,36 @@ def _require_finite(positions: Float64s) -> None:
         )
 
 
-def _with_area(positions: Float64s, triangles: Int64s) -> Int64s:
-    """The triangles that have an area."""
-    one, other = (positions[triangles[:, k]] - positions[triangles[:, 0]] for k in (1, 2))
-    return triangles[(cross(one, other) != 0.0).any(axis=1)]
+def _require_thickness(region: FleshRegion) -> None:
+    """A sheet has twice its thickness in volume for its area; a tube its radius."""
+    corners = region.rest[region.triangles]
+    one, other = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    area = 0.5 * float(np.linalg.norm(cross(one, other), axis=1).sum())
+    volume = abs(enclosed_volume(region.rest, region.triangles))
+    if 2.0 * volume < _THINNEST * region.cell * area:
+        raise UserError(
+            f"The skin at the head of {region.names} is a sheet, or as thin as one: there is no "
+            f"flesh that folds. Choose joints of limbs, or give the mesh a thickness"
+        )
+
+
+def enclosed_volume(points: Floats, triangles: Int64s) -> float:
+    """The volume that triangles enclose, each border closed with a fan round its middle."""
+    middle = points[np.unique(triangles)].mean(axis=0)
+    a, b, c = (points[triangles] - middle).swapaxes(0, 1)
+    total = float(dots(a, cross(b, c)).sum())
+    edges = np.concatenate([triangles[:, [k, (k + 1) % 3]] for k in range(3)])
+    count = len(points)
+    forth, back = edges[:, 0] * count + edges[:, 1], edges[:, 1] * count + edges[:, 0]
+    border = edges[~np.isin(forth, back)][:, ::-1]
+    of_loops = islands(border, count)[border[:, 0]]
+    for loop in np.unique(of_loops).tolist():
+        ends = points[border[of_loops == loop]] - middle
+        top = ends.mean(axis=(0, 1))
+        total += float(
+            dots(np.broadcast_to(top, ends[:, 0].shape), cross(*ends.swapaxes(0, 1))).sum()
+        )
+    return total / 6.0
 
 
 def _edges(triangles: Int64s) -> Int64s:
