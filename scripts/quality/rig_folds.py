@@ -87,7 +87,7 @@ CHARACTERS = {
     "trunk": Character(lambda: build_human("default"), ("spine02", "neck02", "clavicle.L")),
     "horse": Character(
         new_file_with_horse,
-        ("thigh.L", "lower_leg.L", "forearm.L", "tail.003", "neck.003"),
+        ("thigh.L", "upper_arm.L", "tail.003", "neck.003"),
     ),
 }  # fmt: skip
 
