@@ -34,7 +34,8 @@ from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.status import status_of
-from dq_compensation.softness.operators import _LOOK_AGAIN, _go_on, softness_messages
+from dq_compensation.softness.operators import _LOOK_AGAIN, _go_on
+from dq_compensation.softness.panel import softness_messages
 from dq_compensation.softness.softening import soften_copies
 from dq_compensation.steps import Progress, run_through
 from dq_compensation.ui.operators import DQC_OT_enable
