@@ -78,6 +78,13 @@ def required(bake: Bake) -> tuple[Any, ...]:
     return (None, 1, 5) if bake.task is RangeOptions else (None,)
 
 
+def test_every_function_with_options_is_in_the_table() -> None:
+    functions = [getattr(api, name) for name in api.__all__]
+    missing = {each for each in functions if hasattr(each, "options")}
+    missing -= {bake.script for bake in BAKES}
+    assert not missing, "BAKES has a row for each"
+
+
 @every_bake
 def test_the_dialog_has_each_option(bake: Bake) -> None:
     properties = properties_of(bake.operator)

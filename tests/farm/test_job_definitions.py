@@ -13,7 +13,7 @@ import yaml  # comes with openjd
 from py_mini_racer import JSEvalException, MiniRacer  # pyright: ignore[reportMissingImports]
 
 from dq_compensation.command_line.commands import COMMANDS
-from dq_compensation.scene.settings.object_settings import METHODS
+from dq_compensation.scene.settings.choices import METHODS
 from environments import PROJECT
 from tests.farm.openjd_runs import TEMPLATES, openjd, recorded_tasks, run_job
 

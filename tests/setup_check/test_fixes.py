@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from dq_compensation.setup_check.catalogue import check_named
 from dq_compensation.setup_check.fixing import fix_unasked
 from dq_compensation.setup_check.issue import Check, Issue
 from dq_compensation.setup_check.subject import Subject
+from environments import PROJECT
 from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import description, enable, select
 from tests.limb import build_limb, pose_limb
@@ -33,6 +35,10 @@ _MENDS_A_PART = frozenset({"soften"})
 ON_WHOLE = frozenset({"bone_hierarchy/flat_finger", "shape_keys/posed"})
 # Their fixes edit bones, for which Blender plays the animation into the pose.
 _EDIT_BONES = frozenset({"baked_bones", "bone_hierarchy", "bone_orientation", "object_scale"})
+# The page has them with three dots, or without the names that follow.
+_PAGE = (PROJECT / "docs" / "setup_check.md").read_text(encoding="utf-8")
+_ROWS = "".join(re.findall(r"^\|.*", _PAGE, re.MULTILINE))
+BUTTONS = tuple(each.rstrip(". ") for each in re.findall(r"\*([^*]+)\*", _ROWS))
 _POSE_CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "scale")
 
 
@@ -102,12 +108,15 @@ def plant(planted: str, human: Human) -> None:
 
 def settings_of(obj: bpy.types.Object) -> dict[str, Any]:
     names = ("is_enabled", "display", "method", "factor", "curve", "vertex_group", "limb_axis")
-    return {name: getattr(obj.dq_compensation, name) for name in names}
+    found = {name: getattr(obj.dq_compensation, name) for name in names}
+    return found | {"the user's own": obj.dq_compensation.native.users_settings}
 
 
 def mesh_state(obj: bpy.types.Object) -> dict[str, Any]:
     found = description(obj)
     del found["parent"]
+    followed = [getattr(modifier, "object", None) for modifier in obj.modifiers]
+    found["followed objects"] = [each and each.name for each in followed]
     # Blender counts them anew when it goes back.
     del found["object"]["users"], found["mesh"]["users"]
     keys = obj.data.shape_keys
@@ -199,6 +208,15 @@ def _every_planted_scene() -> list[Any]:
     return found
 
 
+def assert_well_said(issue: Issue, check: Check) -> None:
+    """It has a sentence for riggers, and buttons that its check has and the page names."""
+    assert issue.check == check.name
+    assert issue.message.rstrip().endswith((".", "?")), "a sentence for riggers"
+    assert {one.name for one in issue.fixes} <= check.fixes.keys()
+    unknown = {one.label for one in issue.fixes if not one.label.startswith(BUTTONS)}
+    assert not unknown, "a row of docs/setup_check.md names each button"
+
+
 @pytest.mark.parametrize("planted", _every_planted_scene())
 def test_what_is_planted_is_found_fixed_and_undone(
     posed: Human, planted: str, monkeypatch: pytest.MonkeyPatch
@@ -218,9 +236,7 @@ def test_what_is_planted_is_found_fixed_and_undone(
     before = state(names)
     bpy.ops.ed.undo_push(message="Broken")
     for issue in new:
-        assert issue.check == check.name
-        assert issue.message.rstrip().endswith((".", "?")), "a sentence for riggers"
-        assert {one.name for one in issue.fixes} <= check.fixes.keys()
+        assert_well_said(issue, check)
         if refused:
             assert not issue.fixes, "a button that only refuses"
             assert "cannot mend it: " in issue.message
@@ -228,6 +244,8 @@ def test_what_is_planted_is_found_fixed_and_undone(
             size = float(np.ptp(posed.arrays.vertices, axis=0).max())
             shown = surface(bpy.data.objects[name])
             assert fix(name, issue, one.name) == {"FINISHED"}
+            is_seen = state(names) != before or check.name in _CHANGES_THE_LOOK_BY_NATURE
+            assert is_seen, "`state` lacks what the fix changes, so undo is not tested"
             left = found_by(check, bpy.data.objects[name])
             mends_a_part = one.name in _MENDS_A_PART and issue.key in left
             assert (

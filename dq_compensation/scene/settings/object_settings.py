@@ -27,6 +27,14 @@ from .bone_texts import (
     text_of_choices,
     text_of_names,
 )
+from .choices import (
+    CURVES,
+    DISPLAYS,
+    EXAMPLE_BASES,
+    LIMB_AXES,
+    METHODS,
+    OVERLAYS,
+)
 from .declaration import FACTOR, Declaration, declared_in, frozen_values, property_group, props
 from .example_settings import CLASSES as EXAMPLE_CLASSES
 from .example_settings import DQCompensationExampleBone, DQCompensationExamplePose, Items
@@ -86,112 +94,6 @@ PAINTED_SETTINGS: dict[PaintedKind, str] = {
 }
 """The settings that name them."""
 
-METHODS = (
-    (
-        "COMPENSATED",
-        "Compensated",
-        "Joints keep their volume when they twist and do not bulge when they bend. Right for most "
-        "characters",
-    ),
-    (
-        "DUAL_QUATERNION",
-        "Dual Quaternion",
-        "The same as Preserve Volume of the Armature modifier: joints keep their volume when they "
-        "twist, but bulge when they bend",
-    ),
-    (
-        "SPHERICAL_JOINT",
-        "Spherical Joint",
-        "Turns each vertex about the joint that its bones share. Joints bulge much as with Dual "
-        "Quaternion. The base of By Example",
-    ),
-    (
-        "SPHERICAL_JOINT_BY_EXAMPLE",
-        "By Example",
-        "Blends between shapes that you have sculpted for some poses, such as a raised shoulder or "
-        "a flexed biceps",
-    ),
-    (
-        "LINEAR",
-        "Linear",
-        "The same as the Armature modifier without Preserve Volume: bent elbows become thin, and "
-        "twisted wrists collapse",
-    ),
-)
-
-_DISPLAYS = (
-    (
-        "MODIFIER",
-        "Modifier",
-        "A modifier deforms the mesh. Every shading mode, materials, the modifiers after it, "
-        "painting and renders show the result",
-    ),
-    (
-        "GPU",
-        "GPU",
-        "The graphics card draws the character in Solid and Wireframe. For heavy meshes and many "
-        "characters. Renders and saved files show the modifier's result",
-    ),
-)
-
-_CURVES = (
-    (
-        "MEASURED",
-        "Measured",
-        "Measures, for each vertex, how far it is from its limb at rest, and takes back what is "
-        "farther in a pose. Works with any weights: right for most characters",
-    ),
-    (
-        "FITTED",
-        "Fitted",
-        "Measures nothing: the published formula of the two strongest weights of a vertex. For "
-        "weights that are half and half at the joint",
-    ),
-    ("SMOOTH", "Smooth", "Like Fitted, without a crease where both bones have the same weight"),
-    (
-        "MODELLED",
-        "Modelled",
-        "Like Fitted, by another published formula, for weights that were smoothed over the joint",
-    ),
-    ("SLIDES", "Strong", "Like Fitted, but acts farther from the joint. For wide, soft weights"),
-)
-
-_EXAMPLE_BASES = (
-    ("SPHERICAL_JOINT", "Spherical Joint", "The published method"),
-    ("COMPENSATED", "Compensated", "Compensated dual quaternions, with their settings"),
-)
-
-_LIMB_AXES = (
-    (
-        "AUTO",
-        "Automatic",
-        "From each bone's head to its child's head, or along the bone where it has no child",
-    ),
-    ("X", "X", "The limb runs along the bones' X axis"),
-    ("Y", "Y", "The limb runs along the bones' Y axis, as in bones made in Blender"),
-    ("Z", "Z", "The limb runs along the bones' Z axis"),
-    ("-X", "-X", "The limb runs against the bones' X axis"),
-    ("-Y", "-Y", "The limb runs against the bones' Y axis"),
-    ("-Z", "-Z", "The limb runs against the bones' Z axis"),
-)
-
-_OVERLAYS = (
-    ("NONE", "None", "The character as it is"),
-    ("COMPENSATION", "Compensation", "How far the compensation moves each vertex"),
-    ("LINEAR", "From Linear", "How far each vertex is from the plain Armature modifier's result"),
-    (
-        "DUAL_QUATERNION",
-        "From Dual Quaternion",
-        "How far each vertex is from the result of the Armature modifier with Preserve Volume",
-    ),
-    (
-        "SUPPORT",
-        "Support",
-        "The part of the skin that the example poses of a bone may change: 0 nothing, 1 all of it",
-    ),
-)
-
-
 # Of what acts on the object: it follows at once, and library overrides can change it.
 _ACTING: dict[str, Any] = {
     "update": calls(SETTING_CHANGED, SHOWN_CHANGED),
@@ -211,14 +113,14 @@ class JointSettings(Declaration):
 
     curve: Curve = props.EnumProperty(
         description="The formula of the compensation",
-        items=_CURVES,
+        items=CURVES,
         default="MEASURED",
         **_OF_CHARACTER,
     )
     limb_axis: LimbAxis = props.EnumProperty(
         description="The axis of the bones that points along the limb. If a joint of an imported "
         "rig bulges more instead of less, try the axes in turn",
-        items=_LIMB_AXES,
+        items=LIMB_AXES,
         default="AUTO",
         **_OF_CHARACTER,
     )
@@ -331,7 +233,7 @@ class CharacterChoices(MethodSettings):
 
     display: Display = props.EnumProperty(
         description="How the deformed character is shown",
-        items=_DISPLAYS,
+        items=DISPLAYS,
         default="MODIFIER",
         **_OF_CHARACTER,
     )
@@ -344,7 +246,7 @@ class CharacterChoices(MethodSettings):
     example_base: ExampleBase = props.EnumProperty(
         name="Base",
         description="The method that the examples correct",
-        items=_EXAMPLE_BASES,
+        items=EXAMPLE_BASES,
         default="COMPENSATED",
         **_OF_CHARACTER,
     )
@@ -539,7 +441,7 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
     )
     overlay: Overlay = props.EnumProperty(
         description="The distance that the colours show, in Object Mode and Pose Mode",
-        items=_OVERLAYS,
+        items=OVERLAYS,
         default="NONE",
         **_ACTING,
     )
