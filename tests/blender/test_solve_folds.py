@@ -8,7 +8,7 @@ from dataclasses import replace
 import bpy
 import numpy as np
 import pytest
-from mathutils import Quaternion
+from mathutils import Matrix, Quaternion, Vector
 from mathutils.bvhtree import BVHTree
 from numpy.typing import NDArray
 
@@ -280,6 +280,35 @@ def test_spine_and_neck_swing_and_limits_make_a_ball_of_a_wrist() -> None:
         assert np.hypot(x / ends[0], z / ends[1]) <= 1.0 + 1e-6
     free = folding_joints(skin, KnownMotion(), [bones[4]]).joints[0]
     assert max(each.degrees[-1] for each in free.ways) > 90.0
+
+
+def test_arms_of_a_t_pose_are_let_down() -> None:
+    """The last way ends beside the trunk, five degrees from hanging; diagonals are from there."""
+    new_file()
+    obj, rig = build_human("default")
+    for name, outward in (("upperarm01.R", -1.0), ("upperarm01.L", 1.0)):
+        arm = rig.pose.bones[name]
+        lifted = (arm.tail - arm.head).rotation_difference(Vector((outward, 0.0, 0.0)))
+        at = Matrix.Translation(arm.head)
+        arm.matrix = at @ lifted.to_matrix().to_4x4() @ at.inverted() @ arm.matrix
+    bpy.context.view_layer.update()
+    with bpy.context.temp_override(object=obj, active_object=obj):
+        bpy.ops.object.modifier_apply(modifier="Armature")
+    select(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.pose.armature_apply()
+    bpy.ops.object.mode_set(mode="OBJECT")
+    obj.modifiers.new("Armature", "ARMATURE").object = rig
+    skin = skin_of(obj)
+    bone = skin.skeleton.names.index("upperarm01.L")
+    limb = skin.skeleton.rest[bone, :3, 1]
+    assert limb == pytest.approx((1.0, 0.0, 0.0), abs=1e-5)
+    (joint,) = folding_joints(skin, KnownMotion(), [bone]).joints
+    last = joint.ways[-1]
+    down = np.array(Quaternion(last.axis, np.radians(last.degrees[-1])).to_matrix()) @ limb
+    five = np.radians(5.0)
+    assert down == pytest.approx((np.sin(five), 0.0, -np.cos(five)), abs=0.02)
+    assert max(last.degrees) == pytest.approx(85.0, abs=1.0)
 
 
 def test_all_limbs_of_a_four_legged_character_are_legs() -> None:
