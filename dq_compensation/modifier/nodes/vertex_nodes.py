@@ -322,7 +322,7 @@ def joint_set_cloud(
 
 
 def _centre(build: TreeBuilder, mesh: Geometry, bones: Cloud, rows: list[Scalar]) -> Vector:
-    """`core.skinning.joint_centres`: the normal equations, slot by slot.
+    """`core.spherical_joints.joint_centres`: the normal equations, slot by slot.
 
     Everything is relative to the first bone, as sums of squares minus the square of the sum:
     differences are as small as the angles between the bones, so that float32 serves. Unused slots
