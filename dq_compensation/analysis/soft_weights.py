@@ -1,11 +1,9 @@
 """Soft weights: weights that change over a part of the limb's radius, on its surface.
 
-Weights that change over a part of the limb's radius: what delta mush does, done once.
-
-Wings, folds and rings come from weights that change too fast. Corrective Smooth mends the result
-of each frame; here the weights are diffused once, by a length that follows the thickness of the
-limb. Wide weights make dual quaternions bulge and linear blending collapse: that is compensated
-by `core.measured_joints`.
+Wings, folds and rings come from weights that change too fast. Corrective Smooth and delta mush
+smooth the result of each frame; here the weights are diffused once, by a length that follows the
+thickness of the limb. Wide weights make dual quaternions bulge and linear blending collapse: that
+is compensated by `core.measured_joints`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,14 @@
 """Lets the node modifier deform an object, keeps it up to date, and takes it away again.
 
-Lets the node modifier deform an object with its Armature modifier, or in its place, and back.
+It deforms with the Armature modifier, or in its place. That stays in the stack, so that exporters
+find a skin: left on or hidden, as the base of the deformation is.
 
-The Armature modifier stays in the stack, so that exporters find a skin: left on or hidden, as the
-base of the deformation is.
-
-Turns our modifiers off that a tool has copied onto an object which is not enabled.
-
-They were made for another mesh: its attributes, soft copy and groups. The Armature modifier that
-came with them is set as that base needs it, and gets the user's own values, so that it alone
-deforms the object until *Enable*. That is done once, which the name of ours says: it comes along
-with duplicates and undo, goes where modifiers are copied again, and no clean-up removes it. What
-the user turns on after that stays on.
+Our modifiers are turned off where a tool has copied them onto an object which is not enabled. They
+were made for another mesh: its attributes, soft copy and groups. The Armature modifier that came
+with them is set as that base needs it, and gets the user's own values, so that it alone deforms the
+object until *Enable*. That is done once, which the name of ours says: it comes along with
+duplicates and undo, goes where modifiers are copied again, and no clean-up removes it. What the
+user turns on after that stays on.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Softens the weights of characters, and puts the painted ones back.
+"""Soft weights of characters, in two ways: in the vertex groups, and in the soft copy.
 
-Softness: the soft weights in the soft copy of a character follow those that are painted.
-
-They are computed when weights, mesh, bones or the setting have changed, never in a frame. What
-they were made from is in the copy as a record, so that a file says whether they are right.
+*Soften Weights* writes them to the vertex groups, and can put the painted ones back. With
+*Softness* the soft weights in the soft copy of a character follow those that are painted. They are
+computed when weights, mesh, bones or the setting have changed, never in a frame. What they were
+made from is in the copy as a record, so that a file says whether they are right.
 """
 
 from __future__ import annotations
