@@ -109,7 +109,7 @@ def note_removed() -> None:
     _removed = True
 
 
-def clear_keys(obj: bpy.types.Object) -> None:
+def clear_own_keys(obj: bpy.types.Object) -> None:
     """Remove all shape keys of an object of ours."""
     if obj.data.shape_keys is not None:  # type: ignore[union-attr]
         obj.shape_key_clear()

@@ -70,7 +70,7 @@ from ..scene.settings.bone_texts import kinds_by_index, strengths_by_index
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.stack import find_rig
 from ..scene.vertex_groups import write_rows, writing_refusal
-from ..session.changes import clear_keys
+from ..session.changes import clear_own_keys
 from ..session.memory import memories
 from ..steps import Progress, run_through, with_progress
 from ..wording import counted, listed
@@ -663,7 +663,7 @@ def _write_soft_copy(
     varying = _varying(skinned, binding.shape_keys)
     if record.get(KEYS_IN_RECORD):
         varying = varying[:0]
-    clear_keys(copy)
+    clear_own_keys(copy)
     vertex_of_point = write_points(copy, binding.rest, varying)
     vertices, slots = np.nonzero(influences.weights > 0.0)
     bones, weights = influences.bones[vertices, slots], influences.weights[vertices, slots]
