@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import WEAKEST_SHARE, Influences
+from ..steps import part_of
 from .surface.mesh_graph import MeshGraph
 from .surface.skin_surface import SkinSurface
 from .surface.smooth_system import SmoothSystem
@@ -172,7 +173,7 @@ def soft_weights(
         if len(solved):
             steps = _diffused(surface, now, lengths, solved, kept, most=most, limbs=limbs)
             part = 0.9 / most_turns
-            moved, found = yield from _part_of(steps, 0.1 + turn * part, part)
+            moved, found = yield from part_of(steps, 0.1 + turn * part, part)
             known[moved] = True
             now = now.with_rows(moved, found)
     vertices = np.flatnonzero(known[surface.point_of_vertex])
@@ -260,17 +261,6 @@ def _as_one(influences: Influences, pieces: Integers, areas: Floats, most: int) 
     )
     weights = _seen(cut_weights(mean.weights, most))
     return Influences(mean.bones[pieces], weights[pieces])
-
-
-def _part_of(
-    steps: Generator[float, None, tuple[Indices, Influences]], begin: float, part: float
-) -> Generator[float, None, tuple[Indices, Influences]]:
-    """The same as a part of more."""
-    while True:
-        try:
-            yield begin + part * next(steps)
-        except StopIteration as end:
-            return end.value
 
 
 def _diffused(
