@@ -51,6 +51,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".pipeline.crowds.crowd_display",
     ".examples.posed_copy",
     ".examples.authoring",
+    ".examples.shown_weights",
     ".setup_check.findings",
     ".pipeline.takes.take_checks",
     ".pipeline.takes.known_takes",

@@ -1,4 +1,4 @@
-"""The registration of what modules declare, a subject of its own; undone in reverse."""
+"""Registers what modules declare, and takes it back in reverse order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of joints, a subject of its own: how far weights stretch edges, part seams, cross skin."""
+"""Tests of joints: how far weights stretch edges, part seams and let skin cross."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """Limbs by the skin that bones move, and joints where the hierarchy knows none.
 
-Finds where limbs run by the skin that bones move, where the tails of bones say nothing.
-
-The bones of glTF have no tails. Where bones have no parents either, as the hands of headsets, an
-importer cannot tell where they point.
+The tails of bones may say nothing of where limbs run. The bones of glTF have no tails. Where bones
+have no parents either, as the hands of headsets, an importer cannot tell where they point.
 """
 
 from __future__ import annotations

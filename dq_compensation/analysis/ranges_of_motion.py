@@ -1,4 +1,4 @@
-"""How far joints turn, and which way, by the limbs at them: one subject of tests and bakes."""
+"""How far joints turn, and which way, by the limbs at them; for tests and bakes."""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
 """Soft weights: weights that change over a part of the limb's radius, on its surface.
 
-Weights that change over a part of the limb's radius: what delta mush does, done once.
-
-Wings, folds and rings come from weights that change too fast. Corrective Smooth mends the result
-of each frame; here the weights are diffused once, by a length that follows the thickness of the
-limb. Wide weights make dual quaternions bulge and linear blending collapse: that is compensated
-by `core.measured_joints`.
+Wings, folds and rings come from weights that change too fast. Corrective Smooth and delta mush
+smooth the result of each frame; here the weights are diffused once, by a length that follows the
+thickness of the limb. Wide weights make dual quaternions bulge and linear blending collapse: that
+is compensated by `core.measured_joints`.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import WEAKEST_SHARE, Influences
+from ..steps import part_of
 from .surface.mesh_graph import MeshGraph
 from .surface.skin_surface import SkinSurface
 from .surface.smooth_system import SmoothSystem
@@ -174,7 +173,7 @@ def soft_weights(
         if len(solved):
             steps = _diffused(surface, now, lengths, solved, kept, most=most, limbs=limbs)
             part = 0.9 / most_turns
-            moved, found = yield from _part_of(steps, 0.1 + turn * part, part)
+            moved, found = yield from part_of(steps, 0.1 + turn * part, part)
             known[moved] = True
             now = now.with_rows(moved, found)
     vertices = np.flatnonzero(known[surface.point_of_vertex])
@@ -262,17 +261,6 @@ def _as_one(influences: Influences, pieces: Integers, areas: Floats, most: int) 
     )
     weights = _seen(cut_weights(mean.weights, most))
     return Influences(mean.bones[pieces], weights[pieces])
-
-
-def _part_of(
-    steps: Generator[float, None, tuple[Indices, Influences]], begin: float, part: float
-) -> Generator[float, None, tuple[Indices, Influences]]:
-    """The same as a part of more."""
-    while True:
-        try:
-            yield begin + part * next(steps)
-        except StopIteration as end:
-            return end.value
 
 
 def _diffused(

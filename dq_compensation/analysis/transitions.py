@@ -1,6 +1,4 @@
-"""The transition between the weights of two bones: its width, its place, its cure.
-
-Measures the transition between the weights of two bones: its width and its place.
+"""The transition between the weights of two bones: its width and place, measured and changed.
 
 The model is that of the published compensation (Rudenko 2020): along the limb the child's share
 is a unit step smoothed by a Gaussian, w_c / (w_p + w_c) = 1/2 (1 + erf((z - z0) / (c r sqrt 2))),

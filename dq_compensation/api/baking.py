@@ -1,4 +1,4 @@
-"""Functions for scripts, one subject: bakes, which play without the add-on. `api` shows them."""
+"""Bakes for scripts, which play without the add-on."""
 
 from __future__ import annotations
 

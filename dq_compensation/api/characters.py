@@ -1,4 +1,4 @@
-"""Characters for scripts: listed, enabled, set, softened, checked; and the add-on's version."""
+"""Characters for scripts: listed, enabled, disabled; and the add-on's version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions for scripts, one subject: deformed vertices of poses and frames. `api` shows them."""
+"""Deformed vertices of poses and frames, for scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions for scripts, one subject: `report`, quality and what is slow. `api` shows it."""
+"""Measures characters, for scripts: `report`, quality, and what is slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solved shapes for scripts, one subject: added, solved, listed, removed. `api` shows it."""
+"""Solved shapes for scripts: added, solved, listed, removed."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from .range_bake import bake_range
 KEY_OPTIONS = ("target", "tolerance", "name_pattern", "onto", "overwrite")
 
 
-def selected_characters(context: Context) -> list[Object]:
+def meshes_to_bake(context: Context) -> list[Object]:
     """The selected characters that are enabled, or all of them; hidden ones where none is shown."""
     found = [obj for obj in meshes_of_characters(context) if obj.type == "MESH"]
     found = [obj for obj in found if obj.visible_get()] or found
@@ -57,7 +57,7 @@ class Bakes(Refusing, Operator):
 
     @classmethod
     def _find_refusal(cls, context: Context) -> str | None:
-        targets = selected_characters(context)
+        targets = meshes_to_bake(context)
         reasons = [reason for obj in targets if (reason := cls.object_refusal(obj)) is not None]
         if targets and not reasons:
             return None
@@ -101,7 +101,7 @@ as DQ Compensation does"""
         draw_properties(self, ("key_name", "target", "onto", "overwrite"))
 
     def act(self, context: Context) -> Outcome:
-        reports = bake_current_pose(selected_characters(context), options_from(self, PoseOptions))
+        reports = bake_current_pose(meshes_to_bake(context), options_from(self, PoseOptions))
         return " ".join(report.sentence() for report in reports)
 
 
@@ -122,7 +122,7 @@ deformation without DQ Compensation. Esc stops"""
 
     def draw(self, context: Context) -> None:
         column = draw_properties(self, ("first", "last", "step", *KEY_OPTIONS))
-        targets = selected_characters(context)
+        targets = meshes_to_bake(context)
         try:
             options = self._options(context)
             size, count = memory_needed(targets, options), len(options.frames)
@@ -137,7 +137,7 @@ deformation without DQ Compensation. Esc stops"""
         draw_outcome(self, column)
 
     def steps(self, context: Context) -> Steps:
-        return bake_range(selected_characters(context), self._options(context))
+        return bake_range(meshes_to_bake(context), self._options(context))
 
     def _options(self, context: Context) -> RangeOptions:
         first, last = self.range(context)

@@ -1,11 +1,10 @@
-"""The files of commands, a subject of its own: a file is as it was before, or complete.
+"""The files of commands: opened, and saved so that a file is as it was before, or complete.
 
-Recognises from its own structure whether all of a .blend file is there.
-
-A plain file is a header and blocks, one behind the other: the head of a block says how long the
-block is, and the last head is ENDB. A compressed file is frames of Zstandard, and at its end a
-table of their lengths (the *seekable format*, contrib/seekable_format of Zstandard's repository).
-All numbers are little-endian.
+The structure of a .blend file tells whether all of it is there. A plain file is a header and
+blocks, one behind the other: the head of a block says how long the block is, and the last head is
+ENDB. A compressed file is frames of Zstandard, and at its end a table of their lengths (the
+*seekable format*, contrib/seekable_format of Zstandard's repository). All numbers are
+little-endian.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class LimbJoints:
     of the mesh: each is at the head of a bone that continues another one, although neither is above
     the other.
 
-    The joints of SPHERICAL_JOINT are shared by sets of bones: `core.skinning.JointSets`.
+    The joints of SPHERICAL_JOINT are shared by sets of bones: `core.spherical_joints.JointSets`.
 
     Attributes:
         children: shape (J,), the bone behind the joint, at whose head it is.

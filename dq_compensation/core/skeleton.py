@@ -1,9 +1,8 @@
 """The bones at rest: names, hierarchy, places and the directions of the limbs.
 
-Bendy bones: curves of segments, each end of which moves the skin like a bone of its own.
-
-Blender's Armature modifier gives a bendy bone of s segments s + 1 skinning matrices, from head to
-tail. A vertex follows the two that its place along the bone at rest is between.
+Bendy bones are curves of segments. Blender's Armature modifier gives one of s segments s + 1
+skinning matrices, from head to tail, and a vertex follows the two that its place along the bone at
+rest is between: each end of a segment moves the skin like a bone of its own.
 """
 
 from __future__ import annotations

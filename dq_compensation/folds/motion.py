@@ -1,4 +1,4 @@
-"""What a rig shows of how its bones move, a subject of its own: limits, actions, current pose."""
+"""What a rig shows of how its bones move: limits, actions, current pose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What joints that bend together share of the skin, a subject of its own: each has its part.
+"""What joints that bend together share of the skin, so that each has its part.
 
 The shapes of two joints are added. Where both move the same skin, as those of both hips the belly,
 each makes room for what meets there, and the sum is too much. Where skin crosses itself for that,

@@ -14,7 +14,8 @@ from typing import cast
 import bpy
 
 from ..holding import operation
-from ..modifier.installation import leave_copied_alone, show_armature_result
+from ..modifier.copied_modifiers import leave_copied_alone
+from ..modifier.installation import show_armature_result
 from ..modifier.leftovers import remove_unused
 from ..modifier.misfit import vertex_count_difference
 from ..modifier.modifier_inputs import keep_values

@@ -10,7 +10,7 @@ changes. So:
 - `compare_with_file` compares them with what there is now. The structure (names, counts, bones,
   settings, the modifier's own parts) is found every time, in a fraction of a millisecond. The
   content (vertices, weights) has to be read: only where Blender has reported an edit of the mesh,
-  and once in every session; else it is as remembered (`session.character`).
+  and once in every session; else it is as remembered (`session.known_bindings`).
 - `reconcile` acts on what it finds. OUT_OF_DATE: it writes what differs. BLOCKED: it gives the
   object back to the Armature modifier until the reason is gone. WRONG_VERTEX_COUNT: a modifier
   before ours adds vertices, so ours lets the mesh pass and the Armature modifier is shown. MISSING:

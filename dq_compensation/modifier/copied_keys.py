@@ -19,7 +19,7 @@ from ..scene.binding.soft_copy import KEYS_IN_RECORD, record_of, soft_copy
 from ..scene.blender.bulk_arrays import read_property
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
-from ..session.changes import clear_keys, is_new, remember_new
+from ..session.changes import clear_own_keys, is_new, remember_new
 
 # Values go as far as sliders can.
 _FARTHEST = 10.0
@@ -32,14 +32,14 @@ def copy_keys(copy: bpy.types.Object, skinned: SkinnedObject, keys: ShapeKeys | 
         keys: of the object.
     """
     if keys is None or not record_of(skinned).get(KEYS_IN_RECORD):
-        clear_keys(copy)
+        clear_own_keys(copy)
         return
     rows = np.flatnonzero(keys.own_offsets.any(axis=(1, 2))).tolist()
     shapes = {str(row): keys.basis + keys.own_offsets[row] for row in rows}
     drivers = {str(row): _driver_of(row, skinned, keys) for row in rows}
     if _has_keys(copy, shapes) and _drivers_in(copy) == drivers:
         return
-    clear_keys(copy)
+    clear_own_keys(copy)
     if not shapes:
         return
     copy.shape_key_add(name="Basis", from_mix=False)
@@ -67,7 +67,7 @@ def remove_new_keys(skinned: SkinnedObject) -> None:
     """Before an undo: take shape keys from a soft copy that the step before may not have."""
     copy = soft_copy(skinned)
     if copy is not None and copy.library is None and is_new(mesh_of(copy).shape_keys):
-        clear_keys(copy)
+        clear_own_keys(copy)
 
 
 def _key_count(copy: bpy.types.Object) -> int:

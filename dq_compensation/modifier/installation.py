@@ -1,46 +1,30 @@
 """Lets the node modifier deform an object, keeps it up to date, and takes it away again.
 
-Lets the node modifier deform an object with its Armature modifier, or in its place, and back.
-
-The Armature modifier stays in the stack, so that exporters find a skin: left on or hidden, as the
-base of the deformation is.
-
-Turns our modifiers off that a tool has copied onto an object which is not enabled.
-
-They were made for another mesh: its attributes, soft copy and groups. The Armature modifier that
-came with them is set as that base needs it, and gets the user's own values, so that it alone
-deforms the object until *Enable*. That is done once, which the name of ours says: it comes along
-with duplicates and undo, goes where modifiers are copied again, and no clean-up removes it. What
-the user turns on after that stays on.
+It deforms with the Armature modifier, or in its place. That stays in the stack, so that exporters
+find a skin: left on or hidden, as the base of the deformation is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import bpy
 
 from ..errors import BindingError
-from ..holding import look_again
 from ..scene.binding.binding import Binding
 from ..scene.binding.facts import STATE_PROPERTY
 from ..scene.binding.modifiers_before import differing_in_renders, values_before
 from ..scene.binding.soft_copy import acting_soft_copy, digest_of_found_weights
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.rigging import VISIBILITY
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import Settings, is_enabled, named_bones, written_settings
+from ..scene.settings.object_settings import Settings, named_bones
 from ..scene.stack import (
-    armature_modifier,
-    modifiers_with,
     own_modifiers_before,
 )
-from ..session.known_objects import enabled_objects
 from ..wording import listed
 from .attributes.attribute_objects import attribute_object_of
 from .attributes.solved_points import bones_of_solved
-from .attributes.vertex_attributes import attribute_names, measured_bones, straight_bones
+from .attributes.vertex_attributes import measured_bones, straight_bones
 from .base import (
     base_for,
     base_of,
@@ -53,14 +37,13 @@ from .found_bones import BONES_PROPERTY
 from .hooks import is_by_number
 from .leftovers import remove_unused
 from .modifier_inputs import as_written, get_input
-from .our_modifiers import EVERY, NAME_COPIED
+from .our_modifiers import turn_off
 from .parts import OF_MODIFIERS, PARTS, POSED_BONES, Seen, Wanted
 from .users_settings import (
     replaced_modifier,
     set_modifier,
     set_reasons,
     show_surface,
-    users_value,
 )
 from .written_record import are_measured_alike, changed_parts_of_linked_mesh, remember, was_applied
 
@@ -307,13 +290,8 @@ def leave_to_armature_modifier(skinned: SkinnedObject) -> None:
     show_surface(skinned.obj)
     if not skinned.before_enable.replaced_modifier:
         return
-    _turn_all_off(skinned.obj)
+    turn_off(skinned.obj)
     restore_modifier(skinned)
-
-
-def _turn_all_off(obj: bpy.types.Object) -> None:
-    for each in modifiers_with(obj, *EVERY):
-        set_modifier(each, show_viewport=False, show_render=False)
 
 
 def has_applied_deformation(skinned: SkinnedObject) -> bool:
@@ -335,58 +313,3 @@ def put_armature_modifier_back(skinned: SkinnedObject) -> None:
         return
     show_what_came_hidden(skinned)
     uninstall(skinned)
-
-
-# What we set of the Armature modifier, and what users mostly have.
-_USUAL = {"show_viewport": True, "show_render": True, "use_deform_preserve_volume": False}
-
-
-def leave_copied_alone(obj: bpy.types.Object) -> None:
-    """Let the Armature modifier alone deform an object that has copied modifiers of ours.
-
-    Again it does nothing.
-    """
-    if not _has_just_got_ours(obj):
-        return
-    armature, source = armature_modifier(obj), _base_of_source(obj)
-    # Its own, where ours was copied alone: it differs from what we have set.
-    for name, usual in _USUAL.items() if armature is not None else ():
-        if source is None:
-            set_modifier(armature, **{name: usual})
-        elif getattr(armature, name) == getattr(source, name):
-            set_modifier(armature, **{name: users_value(source, name)})
-    _turn_all_off(obj)
-    for each in modifiers_with(obj, "DEFORMS"):
-        each.name = NAME_COPIED
-    look_again()
-
-
-def _has_just_got_ours(obj: bpy.types.Object) -> bool:
-    """Whether a modifier of ours acts on an object that we have never enabled.
-
-    One with our attributes was: a clean-up has removed its settings, and it keeps its look.
-    """
-    if is_enabled(obj) or obj.library is not None:
-        return False
-    skinned = SkinnedObject(obj)
-    ours: Any = skinned.ours
-    if ours is None or ours.name.startswith(NAME_COPIED):
-        return False
-    is_of_file = obj.override_library is not None and ours.is_override_data
-    settings = written_settings(obj)
-    was_enabled = settings is not None and bool(settings.native.replaced_modifier)
-    acts = any(getattr(ours, name) for name in VISIBILITY)
-    return acts and not (is_of_file or was_enabled or attribute_names(skinned.mesh))
-
-
-def _base_of_source(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
-    """The Armature modifier of an enabled object from which modifiers may have been copied."""
-    ours = SkinnedObject(obj).ours
-    assert ours is not None
-    palette = get_input(ours, "Palette")
-    for source in enabled_objects():
-        theirs = SkinnedObject(source).ours
-        same_tree = theirs is not None and theirs.node_group == ours.node_group
-        if theirs is not None and same_tree and get_input(theirs, "Palette") == palette:
-            return armature_modifier(source)
-    return None

@@ -289,6 +289,12 @@ def remove(obj: bpy.types.Object, roles: Sequence[Role] = EVERY) -> None:
     remember_roles(obj, stack_of(obj).roles)
 
 
+def turn_off(obj: bpy.types.Object) -> None:
+    """Turn all modifiers of ours off, in viewports and renders."""
+    for each in modifiers_with(obj, *EVERY):
+        set_modifier(each, show_viewport=False, show_render=False)
+
+
 def remove_shape_for_undo(obj: bpy.types.Object) -> None:
     """Remove the modifiers before the base before an undo, if the older step may lack trees."""
     if any(is_new(each.node_group) for each in modifiers_with(obj, "SHAPE", "BACK")):

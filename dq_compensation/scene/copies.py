@@ -1,10 +1,8 @@
 """Copies of characters: posed, or temporary.
 
-Finds the posed copy that replaces a character while the artist shapes it.
-
-The copy says whose it is by a custom property, and the character that it is hidden by a flag of
-its settings: both are in the file, so that undo, saving and deleting leave nothing behind that
-only Python knew.
+A posed copy replaces a character while the artist shapes it. It says whose it is by a custom
+property, and the character that it is hidden by a flag of its settings: both are in the file, so
+that undo, saving and deleting leave nothing behind that only Python knew.
 """
 
 from __future__ import annotations

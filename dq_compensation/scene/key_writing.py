@@ -1,4 +1,4 @@
-"""Writes shape keys, after the existing ones, and animates them."""
+"""Writes shape keys, after the existing ones, and removes them."""
 
 from __future__ import annotations
 

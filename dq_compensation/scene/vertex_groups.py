@@ -1,4 +1,4 @@
-"""Vertex groups: their weights written in bulk, kept to be taken back, and who uses them."""
+"""Writes the weights of vertex groups in bulk, and says why they cannot be written."""
 
 from __future__ import annotations
 

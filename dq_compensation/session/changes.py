@@ -1,4 +1,23 @@
-"""Looks at everything that changes in Blender once, and reports it to all who follow."""
+"""Looks at everything that changes in Blender once, and reports it to all who follow.
+
+The only place where the add-on asks Blender what was evaluated. A module that follows an event
+names it in `FOLLOWS`, with a function:
+
+- EDIT: something was edited or posed outside of a frame, with `Changes`. A setting that drivers
+  read is no edit: `FOLLOWED_SETTING_CHANGED` of `scene.settings.setting_events` tells of it.
+- FRAME: a new frame was evaluated, with `Changes`.
+- RESTORED: an undo or a redo has ended.
+- LOADED: another file was loaded; what was remembered of the one before is forgotten.
+- PLAYED: a playback has ended.
+
+A follower of a few objects says so (`only_with`), and is not called for a file without them. The
+others note what concerns them, or act at once where the next picture depends on it; what takes
+long is left to a `DelayedCall`.
+
+What the add-on itself does is told apart: settings that it writes (`writing_settings`), data-blocks
+that it has just made or removed (`remember_new`, `note_removed`), and what it changes for a moment
+and puts back (`unfollowed`).
+"""
 
 from __future__ import annotations
 
@@ -28,15 +47,17 @@ from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything, memories, memory_of
 from .status import status_of
 
-# Settings of objects that the add-on writes, several at once: nobody follows them one by one.
-
+_log = logging.getLogger(__name__)
 
 _writing = False
 
 
 @contextmanager
 def writing_settings() -> Generator[None]:
-    """Write several settings. The caller lets the object follow them, or nobody needs to."""
+    """Write several settings, which nobody follows one by one.
+
+    The caller lets the object follow them, or nobody needs to.
+    """
     global _writing
     before, _writing = _writing, True
     try:
@@ -50,21 +71,14 @@ def are_settings_being_written() -> bool:
     return _writing
 
 
-# The trees and palette objects that were just made or removed: Blender does not know it yet.
-#
-# Undo keeps an object in memory as it is where two steps have it alike; but it frees every
-# data-block that the older step does not have. What is made between two steps, as when weights were
-# painted and a check follows, would leave the object with a pointer to nothing: Blender crashes.
-#
-# What is removed in a handler stays in the list of what was evaluated, as a pointer to nothing,
-# until Blender evaluates again: a handler that comes later, of another add-on, would crash.
-
-
-_removed = False
-
-
 class _New:
-    """Marks a data-block that was made since the last undo, redo or load."""
+    """Marks a tree or a hidden object that was made since the last undo, redo or load.
+
+    Undo keeps an object in memory as it is where two steps have it alike; but it frees every
+    data-block that the older step does not have. What is made between two steps, as when weights
+    were painted and a check follows, would leave the object with a pointer to nothing: Blender
+    crashes.
+    """
 
 
 def remember_new(data: bpy.types.ID) -> None:
@@ -82,13 +96,20 @@ def forget_new() -> None:
     memories(_New).clear()
 
 
+_removed = False
+
+
 def note_removed() -> None:
-    """Note that data-blocks which Blender evaluates were removed."""
+    """Note that data-blocks which Blender evaluates were removed.
+
+    They stay in the list of what was evaluated, as pointers to nothing, until Blender evaluates
+    again: a handler that comes later, of another add-on, would crash.
+    """
     global _removed
     _removed = True
 
 
-def clear_keys(obj: bpy.types.Object) -> None:
+def clear_own_keys(obj: bpy.types.Object) -> None:
     """Remove all shape keys of an object of ours."""
     if obj.data.shape_keys is not None:  # type: ignore[union-attr]
         obj.shape_key_clear()
@@ -102,15 +123,15 @@ def forget_removed() -> bool:
     return was
 
 
-# What we change for a moment and put back: temporary objects, and what exporters are not to see.
-
-
 _is_unfollowed = False
 
 
 @contextmanager
 def unfollowed() -> Generator[None]:
-    """Let nobody follow what happens. All that was there before has to be as it was at the end."""
+    """Let nobody follow what happens: temporary objects, and what exporters are not to see.
+
+    All that was there before has to be as it was at the end.
+    """
     global _is_unfollowed
     bpy.context.view_layer.update()
     _is_unfollowed = True
@@ -120,33 +141,6 @@ def unfollowed() -> Generator[None]:
     finally:
         _is_unfollowed = False
 
-
-# Looks at everything that changes in Blender once, and reports it to all who follow.
-#
-# The only place where the add-on asks Blender what was evaluated. A module that follows an event
-# names it in `FOLLOWS`, with a function:
-#
-# - EDIT: something was edited or posed outside of a frame, with `Changes`. A setting that drivers
-#   read is no edit: `FOLLOWED_SETTING_CHANGED` of `scene.settings.declaration` tells of it.
-# - FRAME: a new frame was evaluated, with `Changes`.
-# - RESTORED: an undo or a redo has ended.
-# - LOADED: another file was loaded; what was remembered of the one before is forgotten.
-# - PLAYED: a playback has ended.
-#
-# A follower of a few objects says so (`only_with`), and is not called for a file without them. The
-# others note what concerns them, or act at once where the next picture depends on it; what takes
-# long is left to a `DelayedCall`.
-#
-# A new frame names every animated data-block, and animation edits nothing: it changes no weights,
-# no groups, no bones at rest, no mesh. Blender's flags tell what a script has edited before the
-# frame, so only that is reported. The flags (geometry, shading, transform) of a data-block that was
-# edited are all set, or none is, as for one that was renamed or is linked anew; animated keys set
-# the first one, animated materials the first two. Objects that are moved, posed and animated have
-# all: only their data tell. What looks like animation then, as a setting of a modifier, the next
-# check finds.
-
-
-_log = logging.getLogger(__name__)
 
 # The types of data-blocks that a script may edit before a frame so that it concerns us; their
 # objects come with them.
@@ -246,7 +240,16 @@ class Changes:
 
     @cached_property
     def updates(self) -> tuple[Update, ...]:
-        """The evaluated data-blocks; of a frame, those that a script has edited before it."""
+        """The evaluated data-blocks; of a frame, those that a script has edited before it.
+
+        A new frame names every animated data-block, and animation edits nothing: it changes no
+        weights, no groups, no bones at rest, no mesh. Blender's flags tell what a script has edited
+        before the frame, so only that is reported. The flags (geometry, shading, transform) of a
+        data-block that was edited are all set, or none is, as for one that was renamed or is linked
+        anew; animated keys set the first one, animated materials the first two. Objects that are
+        moved, posed and animated have all: only their data tell. What looks like animation then, as
+        a setting of a modifier, the next check finds.
+        """
         if self.is_frame and not any(map(self.depsgraph.id_type_updated, _EDITED_IN_FRAMES)):
             return ()
         every: Any = self.depsgraph.updates

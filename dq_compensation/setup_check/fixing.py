@@ -41,8 +41,7 @@ class StillThereError(FixError):
 
 FixState = Literal["FIXED", "REFUSED", "ASKS", "BY_HAND"]
 """FIXED: done, and the issue is gone or smaller. REFUSED: the fix could not be made, or the issue
-is as it was. ASKS: left, because its fix asks first. BY_HAND:
-left, because it has no fix."""
+is as it was. ASKS: left, because its fix asks first. BY_HAND: left, because it has no fix."""
 
 Choose = Callable[[Issue], Fix | None]
 """The fix of an issue to carry out, or None."""

@@ -79,7 +79,7 @@ class DQC_OT_fix(_OfIssue, Operator):
     bl_label = "Fix"
     bl_options = {"REGISTER", "UNDO"}
 
-    fix: StringProperty(name="Fix", description="The index of the fix", options=_HIDDEN)
+    fix: StringProperty(name="Fix", description="The name of the fix", options=_HIDDEN)
 
     _question = ""
 

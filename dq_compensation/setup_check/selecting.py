@@ -1,4 +1,4 @@
-"""Selects the bones and vertices that an issue is about, a subject of its own."""
+"""Selects the bones and vertices that an issue is about."""
 
 from __future__ import annotations
 

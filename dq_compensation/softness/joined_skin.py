@@ -1,4 +1,4 @@
-"""The skin of a character that softening reads, a subject of its own: meshes that are joined."""
+"""The skin of a character that softening reads: its meshes, joined where they meet."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """The feature's operators: soften weights, put painted ones back, compute *Softness*.
 
-Computes soft weights where *Softness* asks for them, while the user goes on working.
-
-By a timer: when a modal operator ends, Blender ends the grab of the mouse, and whatever the user
-drags at that moment goes back to where it was pressed.
+A timer computes what *Softness* asks for, while the user goes on working. No modal operator does:
+when one ends, Blender ends the grab of the mouse, and whatever the user drags at that moment goes
+back to where it was pressed.
 """
 
 from __future__ import annotations

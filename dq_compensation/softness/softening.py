@@ -1,9 +1,9 @@
-"""Softens the weights of characters, and puts the painted ones back.
+"""Soft weights of characters, in two ways: in the vertex groups, and in the soft copy.
 
-Softness: the soft weights in the soft copy of a character follow those that are painted.
-
-They are computed when weights, mesh, bones or the setting have changed, never in a frame. What
-they were made from is in the copy as a record, so that a file says whether they are right.
+*Soften Weights* writes them to the vertex groups, and can put the painted ones back. With
+*Softness* the soft weights in the soft copy of a character follow those that are painted. They are
+computed when weights, mesh, bones or the setting have changed, never in a frame. What they were
+made from is in the copy as a record, so that a file says whether they are right.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ from ..scene.settings.bone_texts import kinds_by_index, strengths_by_index
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.stack import find_rig
 from ..scene.vertex_groups import write_rows, writing_refusal
-from ..session.changes import clear_keys
+from ..session.changes import clear_own_keys
 from ..session.memory import memories
 from ..steps import Progress, run_through, with_progress
 from ..wording import counted, listed
@@ -663,7 +663,7 @@ def _write_soft_copy(
     varying = _varying(skinned, binding.shape_keys)
     if record.get(KEYS_IN_RECORD):
         varying = varying[:0]
-    clear_keys(copy)
+    clear_own_keys(copy)
     vertex_of_point = write_points(copy, binding.rest, varying)
     vertices, slots = np.nonzero(influences.weights > 0.0)
     bones, weights = influences.bones[vertices, slots], influences.weights[vertices, slots]

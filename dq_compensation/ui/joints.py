@@ -1,4 +1,4 @@
-"""The sub-panel Joints, a subject of its own: what bones are taken for, how much acts at joints."""
+"""The sub-panel Joints: what bones are taken for, and how much acts at their joints."""
 
 from __future__ import annotations
 

@@ -276,8 +276,8 @@ def messages(context: Context, character: SelectedCharacter) -> list[Message]:
             (refused if mesh.mode == "EDIT" else problems)[mesh] = [reason]
         else:
             notes[mesh] = [*enabling.notes_of(mesh), *display_hints(mesh, context)]
-    found = [Message(text, "ERROR", DQC_OT_refresh.bl_idname) for text in said_once(problems)]
-    found += [Message(text, "ERROR") for text in said_once(refused)]
+    found = [Message(text, "ERROR", DQC_OT_refresh.bl_idname) for text in sentences_once(problems)]
+    found += [Message(text, "ERROR") for text in sentences_once(refused)]
     for text, can_update in softness_messages(character.enabled):
         fix = DQC_OT_update_softness.bl_idname if can_update else ""
         found.append(Message(text, "INFO" if can_update else "ERROR", fix))
@@ -292,7 +292,7 @@ def messages(context: Context, character: SelectedCharacter) -> list[Message]:
         found.append(Message(NEEDS_COMPENSATED))
     if character.keeper is not None and active in character.with_own:
         found.append(Message(f"{active.name} has its own settings, in Advanced."))
-    found += [Message(text) for text in said_once(notes)]
+    found += [Message(text) for text in sentences_once(notes)]
     reported = last_report([character.name, *(mesh.name for mesh in character.meshes)])
     return [*found, Message(reported, "CHECKMARK")] if reported else found
 
@@ -364,7 +364,7 @@ def _messages_of(context: Context, sentences: str) -> list[Message]:
     return messages(context, characters[0]) if characters else []
 
 
-def said_once(said: Mapping[Object, Sequence[str | None]]) -> list[str]:
+def sentences_once(said: Mapping[Object, Sequence[str | None]]) -> list[str]:
     """Each sentence on meshes once; behind it the others that it is about, too.
 
     Sentences that differ in the name of the mesh alone are the same.

@@ -1,6 +1,4 @@
-"""Skins the enabled objects of viewports, copies of a character by one dispatch.
-
-Poses and skins the enabled objects of viewports, copies of a character together.
+"""Poses and skins the enabled objects of viewports, copies of a character together.
 
 Copies of a character whose settings are equal are one *batch*: one dispatch skins them all. Any
 other object is a batch of one. Batches of the same armatures, as those of a character of many

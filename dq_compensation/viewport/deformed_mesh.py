@@ -1,7 +1,5 @@
 """Skins all instances of one mesh by one dispatch, with their shape keys.
 
-Applies the shape keys of all instances of a mesh.
-
 The values of most keys are given. What these keys make of the rest positions is kept until a
 value changes. The values of the others follow the pose of each instance, from a take or as the
 weights of example poses; the skinning pass adds those keys.

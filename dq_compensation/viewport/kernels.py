@@ -1,4 +1,8 @@
-"""Declares the kernels of skinning: the textures, the pass and the constants of each in one row."""
+"""Declares the kernels of skinning: the textures, the pass and the constants of each in one row.
+
+A new method is a row in `KERNELS` with the functions that fill its textures. Parts of kernels that
+act for some deformations only are rows in `OPTIONS`.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,7 @@ from ..core.swing_joints import MOST_SWUNG, SWINGS, SwingJoints
 from ..core.twist_limbs import TURNS, TwistLimbs
 from ..core.vectors import places_in_rows
 
-# Influences in 4 bytes each: 14 bits of bone and 16 bits of weight, in a float's bits.
-
+# Influences have 4 bytes each: 14 bits of bone and 16 bits of weight, in a float's bits.
 MAX_BONES = 1 << 14
 # The quantised weights of a vertex sum to this exactly, which is how the shaders find their end.
 WEIGHT_SUM = 65535
@@ -97,10 +100,6 @@ def quantised_weights(weights: Floats) -> Int32s:
         shares += np.sign(left_over) * units
         shares[:, :1] += left_over - np.sign(left_over) * units.sum(axis=1, keepdims=True)
     return shares
-
-
-# A new method is a row in `KERNELS` with the functions that fill its textures. Parts of kernels
-# that act for some deformations only are rows in `OPTIONS`.
 
 
 Kernel = Literal["LINEAR", "DUAL_QUATERNION", "PUBLISHED", "MEASURED", "SPHERICAL_JOINT"]

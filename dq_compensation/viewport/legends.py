@@ -1,4 +1,4 @@
-"""Draws the legends of the overlays, a subject of its own: the colours and their millimetres."""
+"""Draws the legends of the overlays: the colours and their millimetres."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from ..scene.settings.object_settings import Settings
 from .instance_poses import GivenPoses, PlayedPoses
 from .kernels import PosePaletteLayout
 
-# A^-1 O of copies may differ by this share of the mesh's size; see `armature.same_place`.
+# A^-1 O of copies may differ by this share of the mesh's size; see `placement.same_place`.
 _SAME_PLACE = 5e-5
 
 Key = tuple[object, ...]

@@ -1,4 +1,4 @@
-"""The overlay, a subject of its own: the distance from another deformation as colour."""
+"""The overlay: the distance from another deformation as colour."""
 
 from __future__ import annotations
 

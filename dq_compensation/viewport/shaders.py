@@ -1,13 +1,8 @@
 """Lists the shaders with their inputs and outputs, and compiles each at its first use.
 
-Declares the inputs and outputs of a shader, and compiles it.
-
 A shader's body is a file in ``shaders``; no binding is declared there. Everything here needs the
-GPU: call it from a draw handler, a timer or a frame handler, never from a thread.
-
-A shader is compiled at its first use.
-
-With `listed`, a shader is for the instances of a list alone; see `ListPart`.
+GPU: call it from a draw handler, a timer or a frame handler, never from a thread. With `listed`, a
+shader is for the instances of a list alone; see `ListPart`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from dq_compensation.bake import bake_memory
 from dq_compensation.bake.bake_reports import RangeReport, last_report
 from dq_compensation.bake.deviations import only_armature_shown
 from dq_compensation.bake.key_names import frame_names, keys_of_pattern
-from dq_compensation.bake.operators import selected_characters
+from dq_compensation.bake.operators import meshes_to_bake
 from dq_compensation.bake.options import RangeOptions
 from dq_compensation.bake.range_bake import bake_range, kept_frames
 from dq_compensation.errors import UserError
@@ -315,7 +315,7 @@ def test_a_copy_takes_the_place_of_the_character_in_one_undo_step(moving_grid: O
     assert str(last_report(copy)).endswith("Body is hidden; Alt H in Object Mode shows it.")
     # The armature's own bakes go to what is shown.
     select(copy.find_armature())
-    assert selected_characters(bpy.context) == [copy]
+    assert meshes_to_bake(bpy.context) == [copy]
     bpy.ops.ed.undo_push(message="Bake Frames")
     bpy.ops.ed.undo()
     obj = bpy.data.objects["Body"]

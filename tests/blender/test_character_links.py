@@ -19,7 +19,7 @@ from dq_compensation.lifecycle.enabling import notes_of
 from dq_compensation.scene.blender.mesh import read_positions
 from dq_compensation.scene.blender.rigging import object_named
 from dq_compensation.session.known_bindings import current_binding
-from dq_compensation.ui.panels import said_once
+from dq_compensation.ui.panels import sentences_once
 from human.dressed import HAND, LEG
 from human.poses import Rotations, rotation
 from tests.blender.character_scenes import SEAM, cut_human, dressed_limb, limb_in_two
@@ -168,7 +168,7 @@ def test_findings_say_which_of_a_linked_mesh_and_one_of_the_file_is_meant(tmp_pa
     assert object_named(told) == linked
     assert object_named(name) == worn
     linked_notes = {linked: [f"{name} is linked."], worn: []}
-    assert said_once(linked_notes) == [f"{name} is linked. It is about {told}."]
+    assert sentences_once(linked_notes) == [f"{name} is linked. It is about {told}."]
     select(linked.parent)
     with pytest.raises(RuntimeError, match="linked"):
         bpy.ops.dqc.switch_mesh(mesh=told)

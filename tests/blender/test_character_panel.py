@@ -12,7 +12,7 @@ from dq_compensation.modifier.plain_view import show_ours, show_plain
 from dq_compensation.scene.settings.object_settings import armature_with_settings, settings_of
 from dq_compensation.session.status import status_of
 from dq_compensation.ui import panels
-from dq_compensation.ui.panels import said_once, shown_characters
+from dq_compensation.ui.panels import sentences_once, shown_characters
 from tests.blender.enabled_scenes import check, error, select
 from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.scene_builders import linked_copy
@@ -211,7 +211,7 @@ def test_a_problem_is_said_once_with_the_meshes_that_have_it(five: Character) ->
 
 def test_a_sentence_on_some_meshes_names_them(five: Character) -> None:
     first, second, third, *_ = five[1]
-    found = said_once({first: ["No names."], second: ["No names."], third: []})
+    found = sentences_once({first: ["No names."], second: ["No names."], third: []})
     assert found == ["No names. It is about Body, Body 01."]
-    assert said_once({first: ["Body is wrong."]}) == ["Body is wrong."]
-    assert said_once({first: ["All."], second: ["All."]}) == ["All."]
+    assert sentences_once({first: ["Body is wrong."]}) == ["Body is wrong."]
+    assert sentences_once({first: ["All."], second: ["All."]}) == ["All."]

@@ -79,7 +79,7 @@ def test_a_shape_is_taken_over_to_another_base(
     assert largest(changed[inside], shown[inside]) > 1e-3 * size
     assert "flexed" in base_sentence(obj)
     assert take_over(obj) == ["flexed"]
-    # Its shape is found by iteration, to `numpy_evaluator._REACHED` and float32's rounding.
+    # Its shape is found by iteration, to `capture._REACHED` and float32's rounding.
     assert largest(api.evaluate(obj)[inside], shown[inside]) < 1e-5 * size
     assert not other_bases(obj)
     assert not base_sentence(obj)

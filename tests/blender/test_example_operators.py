@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.examples import authoring, posed_copy
+from dq_compensation.examples import posed_copy, shown_weights
 from dq_compensation.examples.operators import active_bone
 from dq_compensation.examples.posed_copy import failure_of, take_for_granted
 from dq_compensation.lifecycle import enabling
@@ -333,14 +333,14 @@ def test_live_values_follow_the_pose(shaped: tuple[Human, NDArray[np.float32]]) 
     human, _ = shaped
     check()
     status = status_of(human.mesh_object)
-    authoring.look()
+    shown_weights.look()
     assert status.example_values == pytest.approx([1.0], abs=1e-3)
-    assert not authoring.look(), "nothing has changed"
+    assert not shown_weights.look(), "nothing has changed"
     turn(human, 50.0)
-    assert authoring.look()
+    assert shown_weights.look()
     assert 0.2 < status.example_values[0] < 0.8
     turn(human, 0.0)
-    authoring.look()
+    shown_weights.look()
     assert status.example_values == pytest.approx([0.0], abs=1e-3)
 
 
@@ -353,7 +353,7 @@ def test_a_lost_key_is_named_in_the_panel_and_can_be_chosen_again(
     key.name = "Biceps"
     check()
     assert any("has lost its shape key" in note for note in enabling.notes_of(obj))
-    authoring.look()
+    shown_weights.look()
     assert status_of(obj).example_values == (-1.0,)
     obj.dq_compensation.examples[0].key = "Biceps"
     check()

@@ -251,16 +251,10 @@ def test_each_feature_has_the_options_of_what_it_does_in_a_file_of_this_name() -
     assert elsewhere == []
 
 
-# Tables of formulas, of kernels and of flags, which read well in parts.
-WITH_HEADINGS = frozenset({"measured_nodes.py", "node_values.py", "kernels.py", "changes.py"})
-
-
 def test_a_file_has_one_subject() -> None:
     """Its docstring names it: no comment stands by itself, as the heading of a part."""
     headings = list[str]()
     for path in FILES:
-        if path.name in WITH_HEADINGS:
-            continue
         text = path.read_text(encoding="utf-8")
         rows, nodes = [*text.splitlines(), ""], ast.parse(text).body
         inside = {row for node in nodes for row in range(node.lineno - 1, node.end_lineno or 0)}

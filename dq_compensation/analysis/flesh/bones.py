@@ -1,4 +1,4 @@
-"""Bones in the flesh, a subject of its own: which nodes they hold, and where these go.
+"""Bones in the flesh: which nodes they hold, and where these go.
 
 Bones that move alike in a pose are one *body*. Each node belongs to one, by the weights of the skin
 next to it. What is near the bones of its own body is their *core*, and follows the body; so does

@@ -1,4 +1,4 @@
-"""Contact of skin with itself, a subject of its own: what meets, and what pushes it apart."""
+"""Contact of skin with itself: what meets, and what pushes it apart."""
 
 from __future__ import annotations
 

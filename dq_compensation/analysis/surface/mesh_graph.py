@@ -1,6 +1,4 @@
-"""The graph of vertices and edges, and weights on it: spread.
-
-Vertices and the edges between them, and functions on the vertices that are smooth along these.
+"""The graph of the vertices and edges of a mesh, and values on it that are smooth along the edges.
 
 What is spread or diffused over a mesh is the solution of a sparse, symmetric system: each value
 is bound to its neighbours by the pulls of the edges, and to what it was by a mass.

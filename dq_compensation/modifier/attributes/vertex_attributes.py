@@ -1,4 +1,4 @@
-"""The attributes of a mesh for node trees, a subject of its own: the same in every pose."""
+"""The attributes of a mesh for node trees: what is the same in every pose."""
 
 from __future__ import annotations
 

@@ -5,10 +5,9 @@ cloud with one point per row. See `core.pose.Pose`, which they equal. `palette` 
 and Hook modifiers leave it, `bones` are `bone_matrices`, `last` is the last row of the bones, and
 `length` is how far the points of axes are from the origin, the length of the skeleton.
 
-Nodes for example poses: the weight of each, and the mesh with their offsets.
-
-They equal `core.example_poses.ExamplePoses.alphas`. All of it runs on a few points, but for the
-sum of the offsets. Vectors have the numbers of three poses.
+`with_examples` gives the mesh the offsets of example poses, by the weight of each, which equals
+`core.example_poses.ExamplePoses.alphas`. All of it runs on a few points, but for the sum of the
+offsets. Vectors have the numbers of three poses.
 """
 
 from __future__ import annotations

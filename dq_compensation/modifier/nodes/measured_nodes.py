@@ -1,6 +1,7 @@
 """Nodes of MEASURED compensation: skin keeps its distance from the limb; `core.measured_joints`.
 
-Where limbs leave the body it goes along chords: `core.swing_joints`.
+Where limbs leave the body it goes along chords: `core.swing_joints`. Where twists of limbs are
+spread, it turns: `core.twist_limbs`.
 """
 
 from __future__ import annotations
@@ -312,9 +313,6 @@ def back_to_limb(
 def _to_ray(to_joint: Vector, ray: Vector) -> Vector:
     """The vector to the nearest point of a ray."""
     return to_joint - ray * to_joint.dot(ray).minimum(0.0)
-
-
-# Nodes that spread the twists of limbs along them; `core.twist_limbs`.
 
 
 def along_limbs(

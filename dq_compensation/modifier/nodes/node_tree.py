@@ -1,6 +1,6 @@
-"""The Geometry Nodes tree of the modifier display, a subject of its own.
+"""Builds the Geometry Nodes tree of the modifier display.
 
-A tree has one of three bases (`attribute_names.Base`). ARMATURE and SOFT: an Armature modifier,
+A tree has one of three bases (`tree_kind.Base`). ARMATURE and SOFT: an Armature modifier,
 that of the object or that of its soft copy, deforms the vertices, and the tree adds the
 compensation, or lets the vertices pass. OWN: the tree skins the mesh itself, in three stages. Each
 works on fewer points than there are vertices for as long as possible:

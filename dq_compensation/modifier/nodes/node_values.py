@@ -440,14 +440,13 @@ _ITEM_TYPES: dict[type, str] = {
 }
 
 
-# Adds nodes to a tree; with the operators of `node_values`, a tree is written as formulas.
-#
-# Blender goes over a whole tree whenever a node or link is added to it, so that the time to build
-# one grows with the square of its size; a tree of groups (`grouped`) is built in a fraction of it.
-
-
 class TreeBuilder(TreeNodes):
-    """Adds the inputs of formulas to one tree. Equal inputs are one node."""
+    """Adds the inputs of formulas to one tree. Equal inputs are one node.
+
+    Blender goes over a whole tree whenever a node or link is added to it, so that the time to build
+    one grows with the square of its size; a tree of groups (`grouped`) is built in a fraction of
+    it.
+    """
 
     def vector(self, x: Scalar | Number, y: Scalar | Number, z: Scalar | Number) -> Vector:
         """Three numbers as a vector."""

@@ -1,4 +1,4 @@
-"""Nodes for solved shapes, a subject of its own: the weight of each, and the mesh with them.
+"""Nodes for solved shapes: the weight of each, and the mesh with them.
 
 They equal `core.solved_shapes`. All but the last step runs on a few points. The object with the
 tables and offsets is described in `solved_points`.

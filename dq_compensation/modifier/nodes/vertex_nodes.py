@@ -1,10 +1,9 @@
 """Nodes that deform vertices: fields for *Set Position*, in armature space.
 
-Nodes for the distinct sets and pairs of bones: vertices share the result of their set.
-
-A human of 13,380 vertices has 700 sets of bones and 430 pairs. For the bones 1..k of a set, with
-signs s that agree, the sums that every vertex needs, such as sum w_i s_i q_i, are a matrix of the
-set times the vertex's weights: one *Sample Index* and one *Transform Point* for three bones.
+Vertices share what depends on their bones alone, by the distinct sets and pairs of bones. A human
+of 13,380 vertices has 700 sets of bones and 430 pairs. For the bones 1..k of a set, with signs s
+that agree, the sums that every vertex needs, such as sum w_i s_i q_i, are a matrix of the set times
+the vertex's weights: one *Sample Index* and one *Transform Point* for three bones.
 """
 
 from __future__ import annotations
@@ -322,7 +321,7 @@ def joint_set_cloud(
 
 
 def _centre(build: TreeBuilder, mesh: Geometry, bones: Cloud, rows: list[Scalar]) -> Vector:
-    """`core.skinning.joint_centres`: the normal equations, slot by slot.
+    """`core.spherical_joints.joint_centres`: the normal equations, slot by slot.
 
     Everything is relative to the first bone, as sums of squares minus the square of the sum:
     differences are as small as the angles between the bones, so that float32 serves. Unused slots

@@ -1,6 +1,7 @@
 """Bakes the deformation to helper bones: plain linear skinning.
 
-A generator, as in `baking`: closed before it has begun to write, it leaves everything as it was.
+A generator, as in `bake.shape_key_bakes`: closed before it has begun to write, it leaves everything
+as it was.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bakes what helper bones leave off to driven shape keys, a subject of its own."""
+"""Bakes what helper bones leave off to driven shape keys."""
 
 from __future__ import annotations
 

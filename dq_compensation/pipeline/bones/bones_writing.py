@@ -1,4 +1,4 @@
-"""The writing step of a bake to bones, a subject of its own: bones and weights, at once."""
+"""The writing step of a bake to bones: bones and weights, at once."""
 
 from __future__ import annotations
 

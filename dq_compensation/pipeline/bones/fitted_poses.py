@@ -1,4 +1,4 @@
-"""The poses that helper bones are fitted to and checked in, one subject.
+"""The poses that helper bones are fitted to and checked in.
 
 They are those of the armature's action, or a range of motion and those of all its actions.
 """

@@ -11,7 +11,7 @@ from ...bake.operators import (
     Bakes,
     draw_outcome,
     draw_properties,
-    selected_characters,
+    meshes_to_bake,
 )
 from ...bake.rig_source import bones_refusal
 from ...scene.selected_characters import meshes_of_characters, refused_by_all, until_edit
@@ -44,7 +44,7 @@ game engine, then deforms the character like DQ Compensation. Esc stops"""
 
     def steps(self, context: Context) -> Steps:
         options = options_from(self, BonesOptions, bones=self.chosen_bones(context))
-        return bake_bones(selected_characters(context), options)
+        return bake_bones(meshes_to_bake(context), options)
 
     def _report(self, reports: Sequence[BonesReport]) -> None:
         """List each joint in the Info editor, too."""

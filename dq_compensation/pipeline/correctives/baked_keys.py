@@ -54,7 +54,7 @@ def corrective_keys(obj: bpy.types.Object, joint: CorrectiveJoint | None = None)
 
 
 def played_keys(obj: bpy.types.Object) -> dict[str, tuple[float, float]]:
-    """The keys that `key_writing.animate_in_turn` has animated: two or more, one after another.
+    """The keys that `key_animation.animate_in_turn` has animated: two or more, one after another.
 
     Returns:
         their names, with the frames between which they are on; any frame where an NLA strip plays

@@ -1,4 +1,4 @@
-"""Example poses made of corrective shape keys with drivers, a subject of its own.
+"""Makes example poses of corrective shape keys with drivers.
 
 A corrective is made for Blender's Armature modifier: turned as far as its driver says 1, the bone
 shows what the artist wanted. The example gets that look, not the offsets of the key: they are

@@ -1,4 +1,4 @@
-"""Turns a bone of a copied armature through its range and reads drivers, a subject of its own.
+"""Turns a bone of a copied armature through its range and reads drivers.
 
 The drivers are copied onto an empty object in a scene of its own, so no mesh is evaluated and the
 user sees nothing of it. What they read of other bones, of constraints and of animation is at rest.

@@ -16,7 +16,7 @@ from ...bake.operators import (
     Bakes,
     draw_outcome,
     draw_properties,
-    selected_characters,
+    meshes_to_bake,
 )
 from ...bake.options import KeyOptions
 from ...errors import UserError
@@ -146,7 +146,7 @@ character like DQ Compensation in any pose, without the add-on. Esc stops"""
             angles=read_angles(self.angles),
             twists=read_angles(self.twist_angles),
         )
-        return bake_correctives(selected_characters(context), options)
+        return bake_correctives(meshes_to_bake(context), options)
 
 
 _DRIVERS = (
@@ -179,7 +179,7 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        targets = selected_characters(context)
+        targets = meshes_to_bake(context)
         if len(targets) != 1:
             return "Select one character only" if targets else NOTHING_SELECTED
         return _taking_refusal(targets[0])
@@ -189,12 +189,12 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
 
     def draw(self, context: Context) -> None:
         column = draw_properties(self, ("drivers",))
-        names = driven_keys(selected_characters(context)[0])
+        names = driven_keys(meshes_to_bake(context)[0])
         count = "1 shape key has a driver" if len(names) == 1 else f"{len(names)} have drivers"
         column.label(text=f"{count}: {listed(names)}", icon="INFO")
 
     def act(self, context: Context) -> Outcome:
-        obj = selected_characters(context)[0]
+        obj = meshes_to_bake(context)[0]
         names = names_in(self.key_names) or None
         taken = examples_from_correctives(obj, names, self.drivers)
         settings_changed(obj)
@@ -219,7 +219,7 @@ the add-on. Esc stops"""
         draw_outcome(self, column)
 
     def steps(self, context: Context) -> Steps:
-        targets = [obj for obj in selected_characters(context) if len(settings_of(obj).examples)]
+        targets = [obj for obj in meshes_to_bake(context) if len(settings_of(obj).examples)]
         if not targets:
             raise UserError("None of the selected characters has example poses. Add some first.")
         chosen = asdict(options_from(self, KeyOptions))

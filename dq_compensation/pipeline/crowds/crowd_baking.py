@@ -26,7 +26,7 @@ from ...steps import Progress, with_progress
 from ...wording import counted, listed, sized
 from .baked_crowd import PosedRole, remove_baked, write_crowd
 from .crowd_figures import CrowdState, figures_of_crowd, role_objects
-from .crowd_roles import Role, enabled_meshes
+from .crowd_roles import Role, meshes_by_armature
 from .crowds import Figures
 from .known_crowds import CROWD_BAKE_PROPERTY, baked_crowd, forget_bakes
 from .options import CrowdBakeOptions
@@ -45,7 +45,7 @@ def changed_since_baked(
 
 def crowd_facts(crowd: Object, state: CrowdState, scene: Scene) -> Facts:
     """The facts that a bake depends on, but for the meshes themselves."""
-    meshes = enabled_meshes()
+    meshes = meshes_by_armature()
     characters = [
         (obj.name, Settings.of(obj), len(mesh_of(obj).vertices), _relative_place(obj))
         for role in state.roles

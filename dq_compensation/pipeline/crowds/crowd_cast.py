@@ -1,4 +1,4 @@
-"""The figures that a region sees, a subject of its own: instances of takes, of all crowds."""
+"""The figures of all crowds that a region sees: instances of takes."""
 
 from __future__ import annotations
 

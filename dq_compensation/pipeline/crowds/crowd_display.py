@@ -1,4 +1,4 @@
-"""The drawing of crowds in viewports, a subject of its own: all figures of a mesh at once."""
+"""Draws crowds in viewports: all figures of a mesh at once."""
 
 from __future__ import annotations
 

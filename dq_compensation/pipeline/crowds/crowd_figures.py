@@ -23,7 +23,7 @@ from ...session.status import NEEDS_BINDING, RECONCILED, check_soon, tag_redraw
 from ...wording import counted, sized
 from ..takes.known_takes import TAKE_HAS_NEW_NAME, TAKES_CHANGED
 from ..takes.takes import Take
-from .crowd_roles import Role, Signature, enabled_meshes, role_of, role_signature
+from .crowd_roles import Role, Signature, meshes_by_armature, role_of, role_signature
 from .crowds import Figures, Variation, figures_of, grid_places
 from .known_crowds import (
     all_crowds,
@@ -146,7 +146,7 @@ def role_objects(crowd: Object, state: CrowdState) -> list[tuple[Object, tuple[O
 
     They must not outlive the function that asks for them.
     """
-    items, meshes = roles_of(crowd), enabled_meshes()
+    items, meshes = roles_of(crowd), meshes_by_armature()
     objects = []
     for role in state.roles:
         character = items[role.number].character
@@ -176,7 +176,7 @@ def meshes_inside(crowd: Object, state: CrowdState) -> list[Object]:
 
 def _signature(crowd: Object) -> Signature:
     """A key that differs where `_state` gives another result."""
-    settings, meshes = crowd_of(crowd), enabled_meshes()
+    settings, meshes = crowd_of(crowd), meshes_by_armature()
     return (
         crowd.name,
         settings.count,
@@ -190,7 +190,7 @@ def _signature(crowd: Object) -> Signature:
 
 
 def _state(crowd: Object) -> CrowdState:
-    meshes = enabled_meshes()
+    meshes = meshes_by_armature()
     problems: list[str] = []
     roles: list[Role | None] = []
     for number, item in enumerate(roles_of(crowd)):

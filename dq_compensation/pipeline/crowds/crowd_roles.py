@@ -62,7 +62,7 @@ class Role:
 Signature = tuple[object, ...]
 
 
-def enabled_meshes() -> dict[int, list[Object]]:
+def meshes_by_armature() -> dict[int, list[Object]]:
     """The enabled meshes of the file that are in a collection, by the uid of their armature."""
     by_armature: dict[int, list[Object]] = {}
     for obj in enabled_objects():

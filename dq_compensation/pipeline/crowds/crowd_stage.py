@@ -1,4 +1,4 @@
-"""Poses and skins the figures of all crowds of a view layer together, a subject of its own.
+"""Poses and skins the figures of all crowds of a view layer together.
 
 In each frame a list names the figures that a region sees. Two passes pose the figures that are not
 posed yet; each mesh of each character is skinned and drawn for its part of the list.

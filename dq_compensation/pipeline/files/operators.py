@@ -13,7 +13,7 @@ from ...bake.operators import (
     Bakes,
     BakesFrames,
     draw_properties,
-    selected_characters,
+    meshes_to_bake,
 )
 from ...errors import UserError
 from ...scene.selected_characters import NOTHING_SELECTED, target_meshes
@@ -85,7 +85,7 @@ characters stay as they are"""
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._interactive = True
         self.first, self.last = self.range(context)
-        targets = selected_characters(context)
+        targets = meshes_to_bake(context)
         return self.choose_file(context, targets[0].name if targets else "cache")
 
     def draw(self, context: Context) -> None:
@@ -96,7 +96,7 @@ characters stay as they are"""
         if not self.filepath:
             raise UserError("Choose a file to write to")
         frames, path = (*self.range(context), self.step), self._path()
-        return bake_cache(selected_characters(context), path, self.cache_format, frames)
+        return bake_cache(meshes_to_bake(context), path, self.cache_format, frames)
 
     def _path(self) -> Path:
         suffix = SUFFIXES[self.cache_format]

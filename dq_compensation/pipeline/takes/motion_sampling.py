@@ -1,4 +1,4 @@
-"""Samples the motion of an armature, one subject: by Blender's own evaluation of each frame."""
+"""Samples the motion of an armature by Blender's own evaluation of each frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The joints that controls bend, a subject of its own: found by turning them on a copy of the rig.
+"""The joints that controls bend, found by turning the controls on a copy of the rig.
 
 Nothing is known from names, constraints or drivers: what counts is what Blender evaluates, as the
 rig is switched now. The pose in the scene stays untouched.

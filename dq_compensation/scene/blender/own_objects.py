@@ -1,13 +1,11 @@
 """Whose data it is: made by the add-on, of another file, or a temporary copy.
 
-Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
+What the add-on has made is known by a custom property, never by its name. Hidden objects are known
+by the name of a constraint, too: tools that remove custom properties leave it.
 
-Each is a text as bytes, in a group of properties: exporters of USD and Alembic write custom
-properties, but no groups; glTF's *Custom Properties*, which VRM's exporter turns on, has groups,
-but no bytes.
-
-Recognises what the add-on has made by a custom property, never by its name. Hidden objects are
-known by the name of a constraint, too: tools that remove custom properties leave it.
+The add-on keeps records as JSON. What is missing or damaged counts as none. Each is a text as
+bytes, in a group of properties: exporters of USD and Alembic write custom properties, but no
+groups; glTF's *Custom Properties*, which VRM's exporter turns on, has groups, but no bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Copies of a rig in a scene of its own, a subject of its own: the user's pose stays untouched.
+"""Copies of a rig in a scene of its own: the user's pose stays untouched.
 
 One does as the rig does; another one has bones that only follow their parents.
 """

@@ -1,10 +1,8 @@
 """Scenes: their unit in millimetres, their frames, and what moves in them.
 
-What is set and not keyed, of all that actions play: Blender plays them where frames are set, and
-when bones were edited.
-
-A scene of its own, in which copies are evaluated: the user does not see them, nothing else is
-evaluated, and it works while Blender's handlers run.
+Blender plays all actions where frames are set, and when bones were edited: what is set and not
+keyed, of all that actions play, is put back. Copies are evaluated in a scene of their own: the user
+does not see them, nothing else is evaluated, and it works while Blender's handlers run.
 """
 
 from __future__ import annotations

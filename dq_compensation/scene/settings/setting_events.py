@@ -29,6 +29,7 @@ FOLLOWED_SETTING_CHANGED: Event = []
 """A setting of an object that drivers of its modifier read."""
 
 EXAMPLE_BONE_CHOSEN: Event = []
+"""The bone of an example pose."""
 
 SHOWN_CHANGED: Event = []
 """A setting that 3D viewports or their sidebars show."""

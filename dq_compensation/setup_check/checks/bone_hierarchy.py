@@ -32,7 +32,7 @@ from ...wording import counted, listed
 from ..fixes.armature_actions import actions_of, objects_with
 from ..fixes.bone_dependents import (
     all_constraints,
-    bones_behind,
+    bones_that_move,
     chain_reasons,
     driver_reasons,
     inherits_as_usual,
@@ -223,7 +223,7 @@ def _parenting_reasons(
         moved: those of them whose channels move them; the rest is led, see `_is_led`.
     """
     for name, parent in parents.items():
-        if name in bones_behind(owner, [parent], poles=True):
+        if name in bones_that_move(owner, [parent], poles=True):
             yield name, f"{parent} follows it by constraints"
     scaled = scaled_bones(owner)
     for name, parent in moved.items():

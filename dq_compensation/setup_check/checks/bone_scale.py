@@ -24,7 +24,7 @@ from ...scene.blender.animation_curves import (
 from ...scene.blender.armature import armature_of
 from ...scene.blender.bulk_arrays import read_property
 from ...wording import counted, listed, verb
-from ..fixes.bone_dependents import bones_behind, inherits_scale
+from ..fixes.bone_dependents import bones_that_move, inherits_scale
 from ..fixes.followers import Followers
 from ..fixes.requirements import require_own_action
 from ..issue import Check, Fix, Issue, Repair, Severity
@@ -49,7 +49,7 @@ def find(subject: Subject) -> Iterator[Issue]:
     armature = subject.find_rig()
     if armature is None or armature.pose is None or len(subject.blended_bones) < 2:
         return
-    moving = bones_behind(armature, subject.blended_bones, scaling=True)
+    moving = bones_that_move(armature, subject.blended_bones, scaling=True)
     every_curve = bone_curves(all_actions(armature), "scale")
     every_curve = [curve for curve in every_curve if curve.bone in moving]
     common = _bones_above_all(subject, armature)

@@ -38,8 +38,8 @@ from ..fixes.bone_dependents import LOCATION_TYPES, all_constraints, animated
 from ..fixes.followers import modifiers_by_object
 from ..fixes.object_transforms import (
     Matrix,
+    animation_of,
     clear_scale,
-    is_animated,
     is_equal,
     is_nothing,
     is_one,
@@ -224,7 +224,7 @@ def plan_mesh_scale(
     rotation = basis[:3, :3] @ np.diag(1.0 / own_scale(obj))
     location = basis[:3, 3]
     if not is_one(scale_of(inverse)) and obj.parent is not None:
-        if animated := is_animated(obj, "location", "delta_location"):
+        if animated := animation_of(obj, "location", "delta_location"):
             raise FixError(
                 f"The parent of {obj.name} scales it by its parent inverse, and its location is "
                 f"animated by {animated}. Remove these keys or clear the parent inverse first."

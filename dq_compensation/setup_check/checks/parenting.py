@@ -19,8 +19,8 @@ from ...wording import listed
 from ..fixes.followers import Followers
 from ..fixes.object_transforms import (
     Matrix,
+    animation_of,
     is_above,
-    is_animated,
     is_one,
     is_same,
     local_matrix,
@@ -148,7 +148,7 @@ def _follows(obj: bpy.types.Object, armature: bpy.types.Object) -> bool:
 
 def _moved_by(obj: bpy.types.Object) -> str | None:
     """The cause of an object's motion while the scene plays, for messages; None without motion."""
-    if animated := is_animated(obj):
+    if animated := animation_of(obj):
         return animated
     constraints = [constraint.name for constraint in obj.constraints if constraint.enabled]
     if constraints:
@@ -184,7 +184,7 @@ def _parent_to_armature(subject: Subject, issue: Issue) -> Repair:
     obj.parent = armature
     obj.parent_type = "OBJECT"
     # Its place is in its own channels where these are free.
-    if is_animated(obj) is None and set_channels(obj, local):
+    if animation_of(obj) is None and set_channels(obj, local):
         set_parent_inverse(obj, np.eye(4))
     else:
         set_parent_inverse(obj, local @ np.linalg.inv(basis))

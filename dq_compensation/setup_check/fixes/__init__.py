@@ -1,1 +1,1 @@
-"""Carries out fixes, and checks beforehand that they are possible; knows no check."""
+"""What several fixes need: requirements, bones and their motion, weights. It knows no check."""

@@ -170,14 +170,14 @@ def all_constraints() -> Iterator[tuple[str, Any]]:
                 yield f"{bone.name} ({obj.name})", constraint
 
 
-def bones_behind(
+def bones_that_move(
     armature: bpy.types.Object,
     names: Iterable[str],
     *,
     poles: bool = False,
     scaling: bool = False,
 ) -> set[str]:
-    """These bones, their ancestors, and the bones that their constraints follow.
+    """The bones that move these bones: themselves, ancestors, and what their constraints follow.
 
     A bone that is a slider, for drivers to read, is none of them.
 

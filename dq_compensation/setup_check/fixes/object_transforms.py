@@ -167,7 +167,7 @@ def is_above(obj: bpy.types.Object, other: bpy.types.Object) -> bool:
     return other.parent is not None
 
 
-def is_animated(obj: bpy.types.Object, *paths: str) -> str | None:
+def animation_of(obj: bpy.types.Object, *paths: str) -> str | None:
     """The animation of one of these paths, or of any that places an object; None without it."""
     animated = animated_paths(obj)
     return next((animated[path] for path in paths or _PLACING if path in animated), None)
@@ -175,7 +175,7 @@ def is_animated(obj: bpy.types.Object, *paths: str) -> str | None:
 
 def require_not_animated(obj: bpy.types.Object) -> None:
     """Raise FixError if an animation places an object."""
-    if animated := is_animated(obj):
+    if animated := animation_of(obj):
         raise FixError(f"{obj.name} is moved by {animated}. Remove these keys first.")
 
 
