@@ -10,7 +10,7 @@ from bpy.types import Context, Event, Object
 from ..errors import UserError
 from ..examples.operators import active_character
 from ..lifecycle.following import binding_with_current_softness
-from ..scene.binding.controlled_joints import joints_of_controls
+from ..scene.binding.controlled_joints import joints_at
 from ..scene.binding.kept_shapes import digest_of_shapes
 from ..scene.blender.rigging import rig_of
 from ..scene.settings.object_settings import (
@@ -69,14 +69,10 @@ def selected_joints(context: Context, obj: Object) -> list[str] | None:
     if not selected:
         return None
     binding = binding_with_current_softness(obj, context.evaluated_depsgraph_get())
-    settings = Settings.of(obj)
-    moves = dict(zip(binding.skeleton.names, binding.skin(settings).moves.tolist(), strict=True))
-    controls = [name for name in selected if not moves.get(name, False)]
-    bent = joints_of_controls(rig, binding, settings, controls) if controls else {}
-    found = dict.fromkeys(bone for name in selected for bone in bent.get(name, [name]))
+    found = joints_at(rig, binding, Settings.of(obj), selected)
     if not found:
-        raise UserError(BENDS_NOTHING.format(names=listed(controls), rig=rig.name))
-    return list(found)
+        raise UserError(BENDS_NOTHING.format(names=listed(selected), rig=rig.name))
+    return found
 
 
 def _with_shapes(meshes: Sequence[Object], selected: list[str] | None) -> list[str]:

@@ -7,12 +7,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import bpy
+import numpy as np
 from bpy.props import FloatProperty
 from bpy.types import Context, Event, Object, Operator
 
 from ..lifecycle.following import binding_with_current_softness, end_comparison
 from ..modifier.plain_view import hide_for_drawing
+from ..scene.binding.binding import Binding
+from ..scene.binding.controlled_joints import joints_at
 from ..scene.selected_characters import enabled_of_characters
+from ..scene.settings.object_settings import Settings
 from ..scene.stack import find_rig
 from ..session.status import compared, tag_redraw
 from ..ui_shared.reporting import OperatorResult, Refusing, draw_words, reports_errors
@@ -23,6 +27,7 @@ from .turned_joints import MotionTest
 # Blender goes on with these events meanwhile: the view.
 _PASSED = ("MOUSEMOVE", "MIDDLEMOUSE", "WHEEL", "TRACKPAD", "NDOF", "NUMPAD", "INBETWEEN")
 _ENDS = {"ESC", "LEFTMOUSE", "RIGHTMOUSE", "WINDOW_DEACTIVATE"}
+_KEYS = "Left, Right: joint    Up, Down: how far    S: solved shapes    Esc: end"
 # Seconds for one joint, and between two pictures.
 _SECONDS, _STEP = 4.0, 0.04
 
@@ -33,10 +38,28 @@ def _tested_meshes(context: Context) -> list[Object]:
     return [obj for obj in shown if find_rig(obj) == find_rig(shown[0])]
 
 
+def _chosen_joints(context: Context, obj: Object, binding: Binding) -> list[str]:
+    """The bones at the joints that are chosen in Pose Mode, the active one's first."""
+    rig = find_rig(obj)
+    selected = [bone for bone in context.selected_pose_bones or () if bone.id_data == rig]
+    if rig is None or not selected:
+        return []
+    selected.sort(key=lambda bone: bone != context.active_pose_bone)
+    return joints_at(rig, binding, Settings.of(obj), [bone.name for bone in selected])
+
+
+def _in_view(context: Context, test: MotionTest, rig: Object | None) -> list[str]:
+    """The bones at the joints that the current view shows at rest."""
+    view = context.region_data
+    if rig is None or not isinstance(view, bpy.types.RegionView3D):
+        return []
+    return test.seen(np.array(view.perspective_matrix) @ np.array(rig.matrix_world))
+
+
 class DQC_OT_test_motion(Refusing, Operator):
     """Bend and twist the joints of the character one after the other, on a copy that is in no \
-file. Right Arrow: the next joint; Up and Down Arrow: farther or less far; S: without solved \
-shapes, and with them; Esc or a click ends it"""
+file: first those of the selected bones, then those in view. Left and Right Arrow: another joint; \
+Up and Down Arrow: how far; S: without solved shapes, and with them; Esc or a click ends it"""
 
     bl_idname = "dqc.test_motion"
     bl_label = "Test Motion"
@@ -66,6 +89,8 @@ shapes, and with them; Esc or a click ends it"""
         bindings = {
             obj.session_uid: binding_with_current_softness(obj, depsgraph) for obj in meshes
         }
+        chosen = _chosen_joints(context, meshes[0], bindings[meshes[0].session_uid])
+        self._test.put_first([*chosen, *_in_view(context, self._test, find_rig(meshes[0]))])
         self._mode, self._joint, self._moment = context.mode, 0, 0.0
         self._last, self._timer, self._label = time.monotonic(), None, None
         manager = context.window_manager
@@ -105,8 +130,8 @@ shapes, and with them; Esc or a click ends it"""
             if self._moment >= 1.0:
                 self._next()
             self._show()
-        elif event.value == "PRESS" and event.type == "RIGHT_ARROW":
-            self._next()
+        elif event.value == "PRESS" and event.type in {"RIGHT_ARROW", "LEFT_ARROW"}:
+            self._next(1 if event.type == "RIGHT_ARROW" else -1)
         elif event.value == "PRESS" and event.type in {"UP_ARROW", "DOWN_ARROW"}:
             self.strength += 0.1 if event.type == "UP_ARROW" else -0.1
         elif event.value == "PRESS" and event.type == "S":
@@ -124,8 +149,8 @@ shapes, and with them; Esc or a click ends it"""
         end_comparison()
         tag_redraw()
 
-    def _next(self) -> None:
-        self._joint, self._moment = (self._joint + 1) % len(self._test.joints), 0.0
+    def _next(self, step: int = 1) -> None:
+        self._joint, self._moment = (self._joint + step) % len(self._test.joints), 0.0
 
     def _show(self) -> None:
         joint = self._test.joints[self._joint]
@@ -137,7 +162,8 @@ shapes, and with them; Esc or a click ends it"""
         solved = "" if posed_copy.shows_solved else ", without solved shapes"
         draw_words(
             f"Test Motion: {self._test.name(joint)}, {self._joint + 1} of {count}, strength "
-            f"{self.strength:.1f}{solved}"
+            f"{self.strength:.1f}{solved}",
+            _KEYS,
         )
 
 

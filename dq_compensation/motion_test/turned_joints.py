@@ -70,6 +70,22 @@ class MotionTest:
             names = ", ".join(obj.name for obj in objects)
             raise UserError(f"No two bones share skin of {names}: no joint can be tested.")
 
+    def put_first(self, names: Sequence[str]) -> None:
+        """Let the joints at bones of these names come first, in this order."""
+        place = {name: number for number, name in enumerate(names)}
+        self.joints.sort(key=lambda joint: place.get(self.name(joint), len(place)))
+
+    def seen(self, view: Float64s) -> list[str]:
+        """The bones at the joints that are in view at rest.
+
+        Args:
+            view: shape (4, 4), from armature space to where the view is from -w to w.
+        """
+        heads = self.source.skeleton.heads[[self._bone(joint) for joint in self.joints]]
+        x, y, _, w = view @ np.column_stack((heads, np.ones(len(heads)))).T
+        within = (w > 0.0) & (np.maximum(np.abs(x), np.abs(y)) < w)
+        return [self.name(joint) for joint, is_in in zip(self.joints, within, strict=True) if is_in]
+
     def name(self, joint: int) -> str:
         """The name of the bone behind a joint."""
         return self.source.skeleton.names[self._bone(joint)]

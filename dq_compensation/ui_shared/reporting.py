@@ -354,16 +354,19 @@ class RunsInSteps(Asks):
             manager.progress_end()
 
 
-def draw_words(text: str) -> None:
-    """Write words over the current region, above its middle; called by a draw handler."""
+def draw_words(*lines: str) -> None:
+    """Write lines over the current region, above its middle; called by a draw handler."""
     region, scale = bpy.context.region, bpy.context.preferences.system.ui_scale
     if region is None:
         return
-    blf.size(0, 20.0 * scale)
     blf.color(0, 1.0, 1.0, 1.0, 1.0)
     blf.enable(0, blf.SHADOW)
     blf.shadow(0, 5, 0.0, 0.0, 0.0, 1.0)
-    width, height = blf.dimensions(0, text)
-    blf.position(0, (region.width - width) / 2, region.height - height - 60.0 * scale, 0)
-    blf.draw(0, text)
+    top = region.height - 60.0 * scale
+    for number, text in enumerate(lines):
+        blf.size(0, (14.0 if number else 20.0) * scale)
+        width, height = blf.dimensions(0, text)
+        top -= height + (8.0 * scale if number else 0.0)
+        blf.position(0, (region.width - width) / 2, top, 0)
+        blf.draw(0, text)
     blf.disable(0, blf.SHADOW)

@@ -13,6 +13,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.modifier.plain_view import hide_for_drawing, show_ours
 from dq_compensation.motion_test import operators
+from dq_compensation.motion_test.turned_joints import MotionTest
 from dq_compensation.session.status import compared
 from tests.blender.enabled_scenes import select
 from tests.blender.libraries import collected, load_collection, overridden
@@ -125,6 +126,43 @@ def context_of(*objects: bpy.types.Object, mode: str = "OBJECT") -> Any:
         view_layer=bpy.context.view_layer,
         evaluated_depsgraph_get=bpy.context.evaluated_depsgraph_get,
     )
+
+
+def test_chosen_joints_come_first_and_arrows_go_both_ways() -> None:
+    obj, rig = build_limb()
+    api.enable(obj)
+    context, operator = context_of(obj, mode="POSE"), pressed()
+    context.active_pose_bone = rig.pose.bones["Hand"]
+    context.selected_pose_bones = [rig.pose.bones["Lower"], rig.pose.bones["Hand"]]
+    operator.invoke(context, MagicMock())
+
+    def name() -> str:
+        return str(operator._test.name(operator._test.joints[operator._joint]))
+
+    assert [name()] == ["Hand"]
+    operator.modal(context, MagicMock(type="RIGHT_ARROW", value="PRESS"))
+    assert name() == "Lower"
+    operator.modal(context, MagicMock(type="LEFT_ARROW", value="PRESS"))
+    assert name() == "Hand"
+    operator.modal(context, MagicMock(type="ESC", value="PRESS"))
+
+
+def test_what_is_in_view_comes_before_the_rest() -> None:
+    obj, rig = build_limb()
+    api.enable(obj)
+    test = MotionTest([obj], bpy.context.evaluated_depsgraph_get())
+    last = test.name(test.joints[-1])
+    x, y, z = rig.data.bones[last].head_local
+    # A view of 0.1 to all sides of that joint, from above.
+    view = 10.0 * np.eye(4)
+    view[:3, 3] = -10.0 * np.array((x, y, z))
+    view[3] = (0.0, 0.0, 0.0, 1.0)
+    assert test.seen(view) == [last]
+    test.put_first(test.seen(view))
+    assert test.name(test.joints[0]) == last
+    behind = view.copy()
+    behind[3, 3] = -1.0
+    assert test.seen(behind) == []
 
 
 @pytest.mark.parametrize("failing", ["begin", "show", "event_timer_add", "modal_handler_add"])

@@ -201,13 +201,13 @@ def test_the_joints_of_controls_are_found_once_for_the_question_and_the_work(
     obj, armature = with_controls()
     limit(armature, 45)
     select_bones(armature, "turns")
-    calls, original = list[tuple[object, ...]](), operators.joints_of_controls
+    calls, original = list[tuple[object, ...]](), operators.joints_at
 
     def counted(*arguments: Any) -> dict[str, list[str]]:
         calls.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(operators, "joints_of_controls", counted)
+    monkeypatch.setattr(operators, "joints_at", counted)
     operator, context = operators.DQC_OT_solve_folds, bpy.context
     pressed = SimpleNamespace(needs_shapes=False, ask=lambda *_: {"RUNNING_MODAL"})
     operator._ask(pressed, context)

@@ -27,6 +27,19 @@ _TURN, _MOVE, _SCALE = np.radians(10.0), 0.2, 0.8
 _LEAST, _LEAST_PART = 1.0, 0.2
 
 
+def joints_at(
+    rig: bpy.types.Object, binding: Binding, settings: Settings, names: Sequence[str]
+) -> list[str]:
+    """The bones at the joints for which bones of these names stand, in their order.
+
+    A bone that moves skin stands for itself, a control for the joints that it bends.
+    """
+    moves = dict(zip(binding.skeleton.names, binding.skin(settings).moves.tolist(), strict=True))
+    controls = [name for name in names if not moves.get(name, False)]
+    bent = joints_of_controls(rig, binding, settings, controls) if controls else {}
+    return list(dict.fromkeys(bone for name in names for bone in bent.get(name, [name])))
+
+
 def joints_of_controls(
     rig: bpy.types.Object, binding: Binding, settings: Settings, controls: Sequence[str]
 ) -> dict[str, list[str]]:
