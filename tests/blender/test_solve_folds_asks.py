@@ -203,15 +203,15 @@ def test_the_joints_of_controls_are_found_once_for_the_question_and_the_work(
     select_bones(armature, "turns")
     calls, original = list[tuple[object, ...]](), operators.joints_at
 
-    def counted(*arguments: Any) -> dict[str, list[str]]:
+    def counted(*arguments: Any) -> list[str]:
         calls.append(arguments)
         return original(*arguments)
 
     monkeypatch.setattr(operators, "joints_at", counted)
     operator, context = operators.DQC_OT_solve_folds, bpy.context
     pressed = SimpleNamespace(needs_shapes=False, ask=lambda *_: {"RUNNING_MODAL"})
-    operator._ask(pressed, context)
-    run_through(operator._solved(pressed, context, obj))
+    operator.invoke(pressed, context, None)
+    run_through(operator.steps(pressed, context))
     assert {shape.poses[0].bone for shape in api.solved_shapes(obj)} == {WRIST}
     assert len(calls) == 1
 

@@ -13,7 +13,7 @@ import numpy as np
 from blender_window import Wait
 from judging import Step
 from mathutils import Quaternion
-from pictures import Picture
+from pictures import Picture, screen_picture
 from steps_basics import CLOSE
 
 ELBOW = "lowerarm_l"
@@ -485,6 +485,7 @@ def solve_folds(step: Step) -> Wait:
     farthest = float(np.linalg.norm(step.positions() - shown, axis=1).max())
     step.expect(0.002 < farthest < 0.05, f"vertices go up to {1000.0 * farthest:.1f} mm elsewhere")
     yield from _switch_solved(step, before, solved)
+    yield from _test_solved_motion(step, before)
     yield from window.press("dqc.remove_solved", 0.75)
     step.expect(step.settings.solved_shapes is None, "Remove Solved removes them")
     step.expect_same((yield from step.look("Removed")), before, "Removed")
@@ -492,6 +493,23 @@ def solve_folds(step: Step) -> Wait:
         lambda: step.settings.solved_shapes is not None, "Ctrl Z brings the shapes back"
     )
     step.expect_same((yield from step.look("After Ctrl Z")), solved, "Undone")
+
+
+def _test_solved_motion(step: Step, before: Picture) -> Wait:
+    """Test Motion begins with the elbow, which is selected; S takes the folds away and back."""
+    window = step.window
+    yield from window.press("dqc.test_motion", 0.83)
+    yield from window.over_view()
+    yield from window.wait(60)
+    moved = screen_picture(window.window).cropped(window.region())
+    step.show("Test Motion")
+    step.expect_changed(moved, before, "The elbow is tested first", 0.02)
+    for text in ("without", "with"):
+        yield from window.key("S")
+        yield from window.wait(30)
+        step.show(f"Test Motion {text} solved shapes")
+    yield from window.key("ESC")
+    yield from window.wait(10)
 
 
 def empty_view(step: Step) -> Generator[None, None, Picture]:
