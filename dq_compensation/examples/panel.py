@@ -74,11 +74,10 @@ class ExamplePanel(SubPanel):
             return
         obj, settings = subject, settings_of(subject)
         draw_folds(layout, context, obj)
-        if not Settings.of(obj).by_example:
+        acts = Settings.of(obj).by_example
+        if len(settings.examples) and not acts:
             text = "The examples show when the method, in Advanced, is By Example."
             draw_sentence(layout, context, text, "INFO")
-            if not len(settings.examples):
-                return
         if sentence := base_sentence(obj):
             draw_sentence(layout, context, sentence, "ERROR")
             layout.operator("dqc.examples_take_over", icon="SCULPTMODE_HLT")
@@ -95,7 +94,7 @@ class ExamplePanel(SubPanel):
             _list(layout, settings, editable=reason is None)
             _active_example(layout, context, obj, settings)
         column = layout.column(align=True)
-        for draw in EXAMPLE_ROWS:
+        for draw in EXAMPLE_ROWS if acts or len(settings.examples) else ():
             draw(column, obj)
 
 

@@ -626,3 +626,23 @@ def test_bakes_and_exports_stand_in_their_order_whoever_declares_them(rig: Objec
         *("dqc.bake_pose", "dqc.bake_range", "dqc.bake_correctives", "dqc.bake_correctives"),
         *("dqc.bake_bones", "dqc.bake_bones", "dqc.bake_cache", "dqc.export_plain"),
     ]
+
+
+def test_by_example_offers_solve_folds_and_add_whatever_the_method_is(limb: Object) -> None:
+    """The first example sets the method, on top of what the character shows."""
+    select(limb)
+    offered = drawn({"ExamplePanel"}).names("operator")
+    assert {"dqc.solve_folds", "dqc.example_add"} <= set(offered)
+    assert "dqc.examples_to_correctives" not in offered
+    limb.parent.pose.bones["Lower"].rotation_mode = "XYZ"
+    limb.parent.pose.bones["Lower"].rotation_euler.z = 1.0
+    bpy.context.view_layer.update()
+    limb.dq_compensation.example_bone = "Lower"
+    assert bpy.ops.dqc.example_add(mode="NONE") == {"FINISHED"}
+    settings = limb.dq_compensation
+    assert (settings.method, settings.example_base) == (
+        "SPHERICAL_JOINT_BY_EXAMPLE",
+        "COMPENSATED",
+    )
+    texts = drawn({"ExamplePanel"}).texts()
+    assert not [text for text in texts if "in Advanced" in text]
