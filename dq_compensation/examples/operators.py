@@ -7,15 +7,17 @@ from typing import cast
 import bpy
 import numpy as np
 from bpy.props import EnumProperty, IntProperty, StringProperty
-from bpy.types import Context, Event, Object, Operator, OperatorProperties
+from bpy.types import Context, Depsgraph, Event, Object, Operator, OperatorProperties
 
 from ..core.example_poses import CLOSEST, ExampleError
 from ..errors import UserError
 from ..lifecycle.enabling import share_settings
+from ..lifecycle.following import binding_with_current_softness
 from ..painting.operators import enter_weight_paint
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.capture import support_of, support_weights
+from ..scene.binding.controlled_joints import posed_joint
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_posed_copy, linked_refusal
@@ -322,6 +324,25 @@ class DQC_OT_support_paint(_OnSupport, Operator):
         return f"Painting the support of {bone}: the vertex group {group} of {obj.name}."
 
 
+def _posed_bone(obj: Object, name: str, depsgraph: Depsgraph) -> str:
+    """The bone that is meant: of the joints that a control bends, the one that is turned most.
+
+    Raises:
+        ExampleError: it moves no skin, and bends no joint.
+    """
+    rig = find_rig(obj)
+    if rig is None or name not in armature_of(rig).bones:
+        return name
+    binding = binding_with_current_softness(obj, depsgraph)
+    found = posed_joint(rig, binding, Settings.of(obj), name, depsgraph)
+    if found is None:
+        raise ExampleError(
+            f"{name} moves no skin of {obj.name}, and bends no joint as {rig.name} is switched "
+            "now. Choose a bone that moves the skin, or another control."
+        )
+    return found
+
+
 def _require_bone(binding: Binding, bone: str) -> None:
     """Raise ExampleError where the armature has no such bone."""
     if not bone:
@@ -370,6 +391,7 @@ the mode applies the shape"""
         method, base = settings.method, settings.example_base
         had_keys = mesh_of(obj).shape_keys is not None
         graph = context.evaluated_depsgraph_get()
+        bone = _posed_bone(obj, bone, graph)
         with writing_settings():
             if method == "COMPENSATED" and not len(settings.examples):
                 # The first example is to correct what the artist has seen.

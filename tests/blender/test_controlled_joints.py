@@ -5,11 +5,14 @@ from __future__ import annotations
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
 from dq_compensation import api
+from dq_compensation.core.pose import Pose
 from dq_compensation.lifecycle.following import binding_with_current_softness
 from dq_compensation.scene.binding.controlled_joints import joints_of_controls
 from dq_compensation.scene.settings.object_settings import Settings
+from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import edit_mode
 from tests.blender.solved_scenes import ELBOW, WRIST, pose
 from tests.kept_files import new_file
@@ -105,3 +108,49 @@ def test_locked_channels_are_not_used() -> None:
     control.lock_rotation = (False, True, True)
     assert bent_by(obj, "turns") == {"turns": [WRIST]}
     assert np.isfinite(state(armature)[0]).all()
+
+
+def test_an_example_of_a_control_is_one_of_the_joint_that_it_turns_most() -> None:
+    """Rigify's hand at the chest turns the upper arm by 59 degrees, the forearm by 4."""
+    obj, rig = new_file_with_rigify_human()
+    api.enable(obj)
+    control = rig.pose.bones["hand_ik.L"]
+    control.matrix = Matrix.Translation((-0.25, -0.25, 0.1)) @ control.matrix
+    bpy.context.view_layer.update()
+    binding = binding_with_current_softness(obj, bpy.context.evaluated_depsgraph_get())
+    pose_now = Pose.from_matrices(
+        binding.pose_matrices(rig.evaluated_get(bpy.context.evaluated_depsgraph_get())),
+        binding.skeleton,
+    )
+    names = binding.skeleton.names
+
+    def turned(bone: str, above: str) -> float:
+        one, other = (pose_now.rotations[names.index(name)] for name in (bone, above))
+        return float(np.degrees(2.0 * np.arccos(min(1.0, abs(one @ other)))))
+
+    angles = {
+        "DEF-upper_arm.L": turned("DEF-upper_arm.L", "DEF-shoulder.L"),
+        "DEF-forearm.L": turned("DEF-forearm.L", "DEF-upper_arm.L.001"),
+        "DEF-hand.L": turned("DEF-hand.L", "DEF-forearm.L.001"),
+    }
+    select(obj)
+    obj.dq_compensation.example_bone = "hand_ik.L"
+    assert bpy.ops.dqc.example_add(mode="NONE") == {"FINISHED"}
+    assert obj.dq_compensation.examples[0].bone == max(angles, key=lambda name: angles[name])
+
+
+def test_a_control_that_bends_nothing_is_refused_and_nothing_changes() -> None:
+    obj, armature = with_controls()
+    select(obj)
+    obj.dq_compensation.example_bone = "idle"
+    before = state(armature)
+    with pytest.raises(RuntimeError, match="idle moves no skin of Limb"):
+        bpy.ops.dqc.example_add(mode="NONE")
+    assert not len(obj.dq_compensation.examples)
+    assert state(armature) == before
+    armature.pose.bones["turns"].rotation_mode = "XYZ"
+    armature.pose.bones["turns"].rotation_euler.z = 0.8
+    bpy.context.view_layer.update()
+    obj.dq_compensation.example_bone = "turns"
+    assert bpy.ops.dqc.example_add(mode="NONE") == {"FINISHED"}
+    assert obj.dq_compensation.examples[0].bone == WRIST

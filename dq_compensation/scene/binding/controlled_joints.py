@@ -15,6 +15,7 @@ from mathutils import Matrix
 
 from ...analysis.joint_softness import parents_at_joints
 from ...arrays import Float64s
+from ...core.pose import Pose
 from ...core.vectors import unit_or
 from ..blender.rig_copies import rig_copy_aside
 from ..settings.object_settings import Settings
@@ -38,6 +39,27 @@ def joints_at(
     controls = [name for name in names if not moves.get(name, False)]
     bent = joints_of_controls(rig, binding, settings, controls) if controls else {}
     return list(dict.fromkeys(bone for name in names for bone in bent.get(name, [name])))
+
+
+def posed_joint(
+    rig: bpy.types.Object,
+    binding: Binding,
+    settings: Settings,
+    name: str,
+    depsgraph: bpy.types.Depsgraph,
+) -> str | None:
+    """The bone at the joint for which a bone stands in the current pose; None: it bends none.
+
+    Of the joints that a control bends it is the one that is turned farthest from rest.
+    """
+    joints = joints_at(rig, binding, settings, [name])
+    if len(joints) < 2:
+        return joints[0] if joints else None
+    matrices = binding.pose_matrices(rig.evaluated_get(depsgraph))
+    turned = Pose.from_matrices(matrices, binding.skeleton).rotations
+    behind = np.array([binding.skeleton.names.index(joint) for joint in joints])
+    before = parents_at_joints(binding.skin(settings))[behind]
+    return joints[int(np.abs((turned[behind] * turned[before]).sum(axis=1)).argmin())]
 
 
 def joints_of_controls(
