@@ -91,19 +91,19 @@ def test_takes_are_followed_where_they_are_copied_to() -> None:
 
 def test_examples_are_followed_whoever_adds_them() -> None:
     obj, _ = enabled_character()
-    assert "authoring" not in called()
+    assert "shown_weights" not in called()
     obj.dq_compensation.method = "SPHERICAL_JOINT_BY_EXAMPLE"
     bpy.context.view_layer.update()
-    assert "authoring" not in called()
+    assert "shown_weights" not in called()
     example = obj.dq_compensation.examples.add()
     example.name, example.bone = "bent", "Lower"
     bpy.context.view_layer.update()
-    assert "authoring" in called()
-    assert "authoring" in called(changes.FRAME)
+    assert "shown_weights" in called()
+    assert "shown_weights" in called(changes.FRAME)
     new_file()
-    assert "authoring" not in called()
+    assert "shown_weights" not in called()
     small_character()
-    assert "authoring" in called()
+    assert "shown_weights" in called()
 
 
 def test_a_posed_copy_is_followed_while_there_is_one() -> None:
