@@ -345,6 +345,8 @@ def test_a_sliding_shape_key_waits_until_it_rests(body: Object) -> None:
         smile.value = value
         bpy.context.view_layer.update()
         assert status_of(body).binding is before
+    # Nothing was looked at while it slid: the first look begins to wait, the second finds it rests.
+    assert check_all(bpy.context.evaluated_depsgraph_get())
     assert not check_all(bpy.context.evaluated_depsgraph_get())
 
 
