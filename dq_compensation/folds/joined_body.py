@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from bpy.types import Depsgraph, Object
 
+from ..analysis.surface.facing import facing_outward
 from ..analysis.surface.seams import seam_points
 from ..arrays import Float64s, Indices, Int64s
 from ..core.influences import Influences
@@ -70,7 +71,7 @@ class JoinedBody:
         point_of_vertex: shape (v,), of the vertices of all meshes.
         vertices: shape (n,), one vertex of each point.
         skin: of the points, as painted.
-        triangles: shape (t, 3), points; those of the skin that is solved.
+        triangles: shape (t, 3), points; those of the skin that is solved, facing outward.
         layers: what lies on that skin and follows it; None with one mesh.
     """
 
@@ -131,6 +132,8 @@ class JoinedBody:
             above = np.zeros(len(vertices), np.bool_)
             above[layers.points] = True
             triangles = triangles[~above[triangles].any(axis=1)]
+        # Of the whole body at once: each joint's region is a part of it.
+        triangles = facing_outward(positions.astype(np.float64), triangles)
         return cls(meshes, binding.skeleton, points, vertices, skin, triangles, layers)
 
     def rows_in(self, poses: Sequence[Float64s]) -> list[Float64s]:

@@ -94,13 +94,7 @@ def follow(changes: Changes, *, patient: bool) -> None:
         return
     concerned = _concerned(changes, moved)
     is_any = bool(concerned)
-    if moved:
-        # A script may have edited weights in the same step.
-        for update in changes.updates:
-            if update.uid in moved and isinstance(update.data, bpy.types.Mesh):
-                mesh_edited(update.data)
-        check_soon()
-    if is_any and not changes.is_playing:
+    if moved or (is_any and not changes.is_playing):
         # What plays needs no check: pose, keys and settings are read in every frame.
         check_soon()
     _reconcile_concerned(concerned, changes, patient=patient)
@@ -220,7 +214,10 @@ def _concerned(changes: Changes, moved: frozenset[int] = frozenset()) -> _Concer
     found = _Concerned()
     in_playback = changes.is_frame and changes.is_playing
     for update in changes.edits:
-        if update.uid not in moved and not only_posed(update, changes):
+        if update.uid in moved:
+            if isinstance(update.data, bpy.types.Mesh):
+                mesh_edited(update.data)  # a script may have edited weights in the same step
+        elif not only_posed(update, changes):
             _note(update, found, playing=in_playback)
     return found
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 import dq_compensation
-from demos.before_after import AWAY, light
+from demos.before_after import AWAY, light, render
 from demos.closeups import Framing
 from demos.drawing import Camera, font
 from dq_compensation import api
@@ -396,11 +396,7 @@ def _shot(studio: Studio, solved: Solved) -> Image.Image:
     camera.data.ortho_scale = 2.0 * framing.half_height
     camera.data.clip_start, camera.data.clip_end = AWAY - framing.depth, AWAY + framing.depth + 0.3
     with tempfile.TemporaryDirectory() as folder:
-        scene.render.filepath = str(Path(folder) / "shot.png")
-        bpy.ops.render.render(write_still=True)
-        with Image.open(scene.render.filepath) as image:
-            ground = Image.new("RGBA", image.size, (236, 233, 228, 255))
-            return Image.alpha_composite(ground, image.convert("RGBA")).convert("RGB")
+        return render(Path(folder))
 
 
 def main() -> int:

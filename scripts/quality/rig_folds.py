@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 import dq_compensation
-from demos.before_after import AWAY, light
+from demos.before_after import AWAY, light, render
 from demos.drawing import Camera, font
 from dq_compensation import api
 from dq_compensation.analysis.flesh.region import FleshRegion
@@ -100,7 +100,7 @@ def shots(
     Returns:
         also the triangles of all meshes, where the joint is, and the axis along which it is seen.
     """
-    way = max(joint.ways, key=lambda each: each.degrees[-1])
+    way = joint.longest
     (rows,) = body.rows_in([way_matrices(body.skin, joint.bone, way, way.degrees[-1])])
     base = body.base(rows)
     shapes = [mesh.editing.shapes() for mesh in body.meshes]
@@ -142,11 +142,7 @@ def picture(
     scene.camera.data.ortho_scale = 2.0 * high
     scene.camera.data.clip_start, scene.camera.data.clip_end = AWAY - 2.5 * high, AWAY + 10.0
     with tempfile.TemporaryDirectory() as folder:
-        scene.render.filepath = str(Path(folder) / "shot.png")
-        bpy.ops.render.render(write_still=True)
-        with Image.open(scene.render.filepath) as image:
-            ground = Image.new("RGBA", image.size, (236, 233, 228, 255))
-            return Image.alpha_composite(ground, image.convert("RGBA")).convert("RGB")
+        return render(Path(folder))
 
 
 def run(name: str, *, draws: bool) -> None:

@@ -19,6 +19,7 @@ from dq_compensation.analysis.flesh.region import FleshRegion
 from dq_compensation.analysis.flesh.solving import KeptPose, SolvedFolds, solve_folds
 from dq_compensation.analysis.flesh.way import WayToPose
 from dq_compensation.analysis.posed_bones import posed_matrices
+from dq_compensation.analysis.surface.facing import facing_outward
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
@@ -68,7 +69,8 @@ class Limb:
             np.concatenate((1.0 - weights, weights)),
             count,
         )
-        return cls(SkinAtRest(points, influences, skeleton), triangles)
+        outward = facing_outward(points, triangles)
+        return cls(SkinAtRest(points, influences, skeleton), outward)
 
     def pose(self, degrees: float | None = None) -> Pose:
         """The lower bone turned about X."""

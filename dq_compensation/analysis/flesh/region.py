@@ -18,7 +18,6 @@ from ...core.skeleton import Ancestry, depths
 from ...core.skin_at_rest import SkinAtRest
 from ...core.vectors import cross, dots
 from ...errors import UserError
-from ..surface.facing import facing_outward
 from ..surface.rigid_pieces import islands
 
 # How far the region reaches, in radii of the limb: at a limb that leaves the body, and how much
@@ -69,7 +68,7 @@ class FleshRegion:
 
         Args:
             skin: at rest; its bones have their tails at the ends of their limbs.
-            triangles: shape (t, 3), vertices.
+            triangles: shape (t, 3), vertices: `surface.facing.facing_outward`.
             joints: bones, at least one.
             fineness: by which cells are smaller.
 
@@ -80,7 +79,7 @@ class FleshRegion:
         positions = np.asarray(skin.positions, np.float64)
         _require_finite(positions)
         found = np.array(sorted(set(joints)), np.intp)
-        triangles = facing_outward(positions, triangles)
+        triangles = np.asarray(triangles, np.int64)
         radii = np.array([_radius(skin, triangles, bone) for bone in found.tolist()])
         confidence = LimbJoints.by_parents(skin.skeleton, "AUTO", skin.body_parents)
         reaches = radii * (_REACH + _HINGE_REACH * confidence.hinge_confidence[found])

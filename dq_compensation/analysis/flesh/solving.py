@@ -130,7 +130,7 @@ def solve_folds(
 
     Args:
         skin: n vertices at rest; the weights as they were painted count.
-        triangles: shape (t, 3), of the whole mesh.
+        triangles: shape (t, 3), of the whole mesh, as `surface.facing.facing_outward` gives them.
         joints: the bones at whose heads the joints are, at least one.
         pose: the end of the way, on the bones of the skin.
         kept: poses on the way, by rising share.

@@ -14,7 +14,7 @@ import numpy as np
 
 _READ = frozenset({"BOOLEAN", "INT", "FLOAT", "STRING", "ENUM", "POINTER"})
 # What the names of properties begin with that only say what is selected and shown.
-_SHOWN = (*("select", "hide", "is_", "show_expanded", "show_wire", "color", "active", "overlay"),)
+_SHOWN = ("select", "hide", "is_", "show_expanded", "show_wire", "color", "active", "overlay")
 
 
 def properties_of(
