@@ -22,6 +22,7 @@ from dq_compensation.analysis.flesh.contact import (
 from dq_compensation.analysis.flesh.elasticity import AVERAGED, VOLUME, Flesh
 from dq_compensation.analysis.flesh.lattice import CORNERS, Lattice
 from dq_compensation.analysis.flesh.minimiser import Minimiser
+from dq_compensation.analysis.flesh.outer_side import Springs
 from dq_compensation.analysis.flesh.region import FleshRegion
 from dq_compensation.core.dual_quaternion import matrices_from_quaternions
 from dq_compensation.core.influences import Influences
@@ -72,6 +73,15 @@ def test_the_gradient_of_the_energy_is_that_of_differences(rng: np.random.Genera
     expected = differences(flesh.energy, places, rows, 1e-6)
     slope = flesh.energy(places)[1].reshape(-1)[rows]
     assert slope == pytest.approx(expected, abs=1e-6 * np.abs(expected).max())
+
+
+def test_the_gradient_of_springs_is_that_of_differences(rng: np.random.Generator) -> None:
+    """The energy is a square: differences are good to rounding, 1e-8."""
+    springs = Springs(rng.uniform(size=12) * (np.arange(12) % 3 > 0))
+    away = rng.normal(size=(3, 12))
+    expected = differences(springs.energy, away, np.arange(36), 1e-3)
+    assert springs.energy(away)[1].reshape(-1) == pytest.approx(expected, abs=1e-8)
+    assert not springs.energy(away)[1][:, ::3].any()
 
 
 def test_at_rest_and_turned_there_is_no_energy_and_no_force() -> None:

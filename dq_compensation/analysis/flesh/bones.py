@@ -2,7 +2,8 @@
 
 Bones that move alike in a pose are one *body*. Each node belongs to one, by the weights of the skin
 next to it. What is near the bones of its own body is their *core*, and follows the body; so does
-the *border* of the region, which follows the skin as the base deforms it, too.
+the *border* of the region, which follows the skin as the base deforms it, too. To where the base
+has the outer side of bends springs draw the flesh: `outer_side`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ...arrays import Booleans, Float64s, Floats, Indices, Int64s
 from ...core.skeleton import Skeleton, depths
 from ...core.vectors import dots, transformed_points, unit_or
 from .lattice import Lattice
+from .outer_side import Springs, outer_stiffness
 from .region import FleshRegion, distances_from_segments
 from .way import WayToPose
 
@@ -66,8 +68,9 @@ class HeldNodes:
         body: shape (N,), of each node.
         border: shape (N,), bool.
         held: shape (N,), bool; of the cores and of the border.
-        telling: shape (k, 4), vertices of the region, and `told`, how much each says of the k
-            nodes of the border.
+        springs: on the other nodes.
+        with_skin: shape (k,), the nodes of the border and those with springs.
+        telling: shape (k, 4), vertices of the region, and `told`, how much each says of these.
         depth: shape (N,), 0 at the bone to 1 at the skin.
     """
 
@@ -78,6 +81,8 @@ class HeldNodes:
     body: Int64s
     border: Booleans
     held: Booleans
+    springs: Springs
+    with_skin: Indices
     telling: Indices
     told: Float64s
     depth: Float64s
@@ -94,9 +99,6 @@ class HeldNodes:
         border = (region.relative(places) > BORDER) | lattice.of_others
         nearest = _nearest_vertices(lattice, lattice.nodes, 1)[0]
         body = _of_most(lattice, skin_body[nearest[:, 0]], len(bodies))
-        telling, squares = _nearest_vertices(lattice, lattice.nodes[border], _TELLING)
-        told = 1.0 / (squares + _SMALLEST**2)
-        told /= told.sum(axis=1, keepdims=True)
         cores = core_bones(region)
         own, other, core = _from_bones(region.skin.skeleton, cores, of_bone, body, places, None)
         moved = np.empty_like(places)
@@ -111,7 +113,16 @@ class HeldNodes:
         held = (share < thickness[core]) & (lattice.depths < 0.0)
         held &= (own < _OWN * other) & (own_posed < _OWN * other_posed)
         held |= border
-        return cls(lattice, way, reference, bodies, body, border, held, telling, told, share)
+        stiffness = np.where(held, 0.0, outer_stiffness(lattice, posed, places))
+        with_skin = np.flatnonzero(border | (stiffness > 0.0))
+        telling, squares = _nearest_vertices(lattice, lattice.nodes[with_skin], _TELLING)
+        told = 1.0 / (squares + _SMALLEST**2)
+        told /= told.sum(axis=1, keepdims=True)
+        springs = Springs(stiffness)
+        return cls(
+            lattice, way, reference, bodies, body, border, held, springs, with_skin, telling, told,
+            share,
+        )  # fmt: skip
 
     def to_reference(self, share: float) -> Float64s:
         """The matrix (4, 4) from armature space to where the reference stands still."""
@@ -129,10 +140,10 @@ class HeldNodes:
         return found - np.einsum("vij,vj->vi", skinned[:, :3, :3], rest) - skinned[:, :3, 3]
 
     def places(self, share: float, base_ways: Floats) -> Float64s:
-        """Where the nodes that are held go, shape (3, N), in the lattice's places.
+        """Where nodes are held or drawn to, shape (3, N), in the lattice's places.
 
         Cores go with their bodies. The border goes from there to where the skin next to it goes,
-        the more the nearer it is to the skin.
+        the more the nearer it is to the skin; springs draw nodes to where the skin goes.
 
         Args:
             base_ways: of `base_ways`, after this share of the way.
@@ -144,13 +155,14 @@ class HeldNodes:
         for row, bone in enumerate(self.bodies.tolist()):
             of_body = self.body == row
             places[of_body] = transformed_points(posed[bone], rest[of_body])
-        at, skinned = np.flatnonzero(self.border), self._skinning(posed)
+        at, skinned = self.with_skin, self._skinning(posed)
         with_skin = np.zeros((len(at), 3))
         for told, vertices in zip(self.told.T, self.telling.T, strict=True):
             matrices = skinned[vertices]
             moved = np.einsum("nij,nj->ni", matrices[:, :3, :3], rest[at]) + matrices[:, :3, 3]
             with_skin += told[:, None] * (moved + base_ways[vertices])
-        places[at] += np.clip(self.depth[at], 0.0, 1.0)[:, None] * (with_skin - places[at])
+        part = np.where(self.border[at], np.clip(self.depth[at], 0.0, 1.0), 1.0)
+        places[at] += part[:, None] * (with_skin - places[at])
         return np.ascontiguousarray(lattice.from_armature(places).T)
 
     def _skinning(self, posed: Float64s) -> Float64s:

@@ -212,6 +212,7 @@ class _Walk:
         self._lattice, self._held, self._kept = lattice, held, kept
         self._flesh, self._contact = Flesh(lattice, np.float32), Contact(lattice)
         self._places = lattice.nodes.T.copy()
+        self._targets = self._places
         self._free = np.flatnonzero(~held.held)
         self._fixed = np.flatnonzero(held.held)
         vertices = lattice.region.vertices
@@ -251,7 +252,8 @@ class _Walk:
         first, last = self._shares[number : number + 2]
         between = (share - first) / (last - first)
         ways = (1.0 - between) * self._ways[number] + between * self._ways[number + 1]
-        free, taken = self._free, self._places + self._taken_along(self._held.places(share, ways))
+        free, self._targets = self._free, self._held.places(share, ways)
+        taken = self._places + self._taken_along(self._targets)
         places = taken.copy()
         # What the step before lacked, this one lacks, too.
         known, known_size = self._lacked
@@ -272,10 +274,12 @@ class _Walk:
         def energy(of_free: Float64s) -> tuple[float, Float64s]:
             places[:, free] = of_free
             value, slope = self._flesh.energy(places)
+            drawn, pull = self._held.springs.energy(places - self._targets)
             pushed, force = self._contact.energy(places)
+            slope += pull
             if force is not None:
                 slope += force
-            return value + pushed, slope[:, free]
+            return value + drawn + pushed, slope[:, free]
 
         minimiser = Minimiser(places[:, free], _LONGEST)
         system = hard = self._plain
@@ -310,12 +314,13 @@ class _Walk:
     def _taken_along(self, targets: Float64s) -> Float64s:
         """The ways (3, N) of all nodes where those that are held go to their targets.
 
-        The others follow by the Laplacian of the flesh; what touches goes on touching.
+        The others follow by the Laplacian of the flesh and their springs; what touches goes on
+        touching.
         """
         free, fixed, system = self._free, self._fixed, self._plain
-        change = np.zeros_like(self._places)
-        change[:, fixed] = (targets - self._places)[:, fixed]
-        pull = self._flesh.stiffness(change)
+        change, away = np.zeros_like(self._places), self._places - targets
+        change[:, fixed] = -away[:, fixed]
+        pull = self._flesh.stiffness(change) + self._held.springs.stiffness * away
         ways = self._contact.stiff_ways(self._places, _TOUCHING)
         if ways is not None:
             pull += ways.pull(change)
@@ -329,7 +334,7 @@ class _Walk:
         return system if ways is None else StiffenedSystem(system, ways.of(self._free))
 
     def _factored(self, hardness: Float64s | None = None) -> SlicedSystem:
-        """The Laplacian of the free nodes, factored."""
+        """The Laplacian of the free nodes, with springs, factored."""
         lattice, free = self._lattice, self._free
         place = np.full(len(lattice.nodes), -1)
         place[free] = np.arange(len(free))
@@ -337,6 +342,7 @@ class _Walk:
             self._flesh.stiffness_places,
             self._flesh.stiffness_entries(hardness),
         )
+        values += np.where(rows == columns, self._held.springs.stiffness[rows], 0.0)
         inner = (place[rows] >= 0) & (place[columns] >= 0)
         rows, columns, values = rows[inner], columns[inner], values[inner]
         axis = int(np.ptp(lattice.nodes, axis=0).argmax())
