@@ -170,8 +170,8 @@ def keep_values(operator: Any) -> None:
 
 
 def _dialog(operator: Any) -> tuple[str, bool]:
-    """What tells dialogs apart: a dry run has one of its own."""
-    return operator.bl_idname, getattr(operator, "dry_run", False)
+    """What tells dialogs apart: an estimate has one of its own."""
+    return operator.bl_idname, getattr(operator, "estimate", False)
 
 
 # Seconds of work between two looks at the keyboard: at least so many, and as many as Blender took
