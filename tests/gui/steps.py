@@ -21,6 +21,7 @@ from steps_basics import (
 from steps_tools import (
     bake,
     bake_to_bones,
+    bones_on_gpu,
     by_example,
     check,
     gpu_display,
@@ -62,6 +63,7 @@ STEPS: tuple[StepFunction, ...] = (
     sculpt,
     solve_folds,
     gpu_display,
+    bones_on_gpu,
     play_take,
     save,
 )

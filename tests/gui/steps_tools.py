@@ -11,6 +11,7 @@ from unittest.mock import patch
 import bpy
 import numpy as np
 from blender_window import Wait
+from bpy_extras.view3d_utils import location_3d_to_region_2d
 from judging import Step
 from mathutils import Quaternion
 from pictures import Picture, screen_picture
@@ -550,13 +551,41 @@ def gpu_display(step: Step) -> Wait:
     step.expect_same((yield from step.look("After Ctrl Z")), modifier, "Undone")
 
 
+def bones_on_gpu(step: Step) -> Wait:
+    """The GPU display in Pose Mode: bones lie over the picture, and a click selects one."""
+    window, rig = step.window, step.rig
+    yield from step.enable()
+    yield from step.open_advanced()
+    yield from window.press("dq_compensation.display", 0.75)
+    rig.hide_set(False)
+    rig.show_in_front = True
+    space = window.area.spaces.active
+    space.region_3d.view_distance = 1.2
+    bpy.context.view_layer.objects.active = rig
+    with bpy.context.temp_override(window=window.window, area=window.area):
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.pose.select_all(action="DESELECT")
+    drawn = yield from step.look("Pose Mode")
+    space.overlay.show_bones = False
+    without = yield from step.look("Without bones")
+    step.expect_changed(drawn, without, "Bones lie over the picture", 0.001)
+    space.overlay.show_bones = True
+    bone, region = rig.pose.bones[ELBOW], window.region()
+    middle = rig.matrix_world @ ((bone.head + bone.tail) / 2.0)
+    at = location_3d_to_region_2d(region, space.region_3d, middle)
+    yield from window.click((region.x + round(at.x), region.y + round(at.y)))
+    yield from window.wait(20)
+    active = bpy.context.active_pose_bone
+    step.expect(active == bone, f"the click selects {active.name if active else 'nothing'}")
+    chosen = yield from step.look("Clicked")
+    step.expect_changed(chosen, drawn, "The selected bone has another colour", 0.0001)
+
+
 def play_take(step: Step) -> Wait:
     """Cache a take and play it without the armature: the elbow follows the timeline."""
     window = step.window
     empty = yield from empty_view(step)
     yield from step.enable()
-    yield from step.open_advanced()
-    yield from window.press("dq_compensation.display", 0.75)
     # The last frame of a take in a loop shows the first one.
     yield from step.to_frame(22)
     bent = yield from step.look("Frame 22, posed by the armature")
@@ -575,6 +604,7 @@ def play_take(step: Step) -> Wait:
     x, y = yield from window.find("playback.playing", _CHECKBOX)
     yield from window.click((x, y))
     step.expect(step.rig.dq_compensation.playback.playing, "the checkbox plays")
+    step.expect(step.settings.display == "GPU", "and switches the GPU display on")
     # Its panel opens by a click on its name.
     yield from window.click((x + 50, y))
     playback = step.rig.dq_compensation.playback
