@@ -33,6 +33,7 @@ from steps_tools import (
     soften,
     softness,
     softness_and_twist,
+    softness_held,
     solve_folds,
     twist,
 )
@@ -54,6 +55,7 @@ STEPS: tuple[StepFunction, ...] = (
     soften,
     softness,
     softness_and_twist,
+    softness_held,
     twist,
     check,
     off_its_rig,

@@ -174,6 +174,39 @@ def softness_and_twist(step: Step) -> Wait:
     step.show("The panel and the status bar")
 
 
+def softness_held(step: Step) -> Wait:
+    """Drag Softness twenty times: the picture follows while the mouse is held; no drag is lost."""
+    window, owner = step.window, step.rig.dq_compensation
+    yield from step.enable()
+    owner.softness = 0.5
+    yield from window.wait_until(lambda: is_made_for(step, 0.5), "No soft weights were made.")
+    yield from window.wait(20)
+    x, y = yield from window.find("dq_compensation.softness", 0.6)
+    moved, kept = [], []
+    for number in range(20):
+        way = (25 + number) * (-1) ** number
+        there, begun = step.positions(), owner.softness
+        yield from window.move((x, y))
+        yield
+        yield from window.event("LEFTMOUSE", "PRESS")
+        for part in range(1, 6):
+            yield from window.move((x + way * part // 5, y))
+        held = owner.softness
+        yield from window.wait(4)
+        moved.append(float(np.abs(step.positions() - there).max()))
+        if number == 0:
+            step.show("While the mouse is held")
+        yield from window.event("LEFTMOUSE", "RELEASE")
+        yield from window.wait(10 if number % 4 else 100)
+        kept.append(owner.softness == held != begun)
+    step.expect(all(kept), f"{sum(kept)} of 20 drags stay where they were released")
+    step.expect(min(moved) > 1e-4, f"vertices move by {min(moved):.1e} m at least while held")
+    last = owner.softness
+    yield from window.wait_until(lambda: is_made_for(step, last), "No soft weights were made.")
+    step.expect(not step.settings.native.softness_blended, "the blend ends with the weights")
+    step.show("The last drag, released")
+
+
 def is_made_for(step: Step, softness: float) -> bool:
     """Whether the soft weights that act are made for a softness."""
     copy = step.settings.native.soft_copy
