@@ -16,8 +16,7 @@ import bpy
 
 from ..errors import UserError
 from ..modifier.leftovers import remove_unused
-from ..modifier.soft_copies import ensure_soft_copy
-from ..modifier.softness_blend import blend_softness
+from ..modifier.soft_copies import blend_softness, ensure_soft_copy
 from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin

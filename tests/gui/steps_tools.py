@@ -163,8 +163,8 @@ def softness_and_twist(step: Step) -> Wait:
     step.expect(0.1 < begun < 0.9, f"the slider is at {begun:.3f}")
     owner.softness = 0.9
     yield from window.wait_until(lambda: is_made_for(step, 0.9), message)
-    yield from window.wait(20)
-    step.expect(not are_made(), "no progress is shown any more")
+    # They are tested then.
+    yield from window.wait_until(lambda: not are_made(), "Progress is shown for ever.")
     step.expect(owner.twist_spread == begun, f"it stays at {owner.twist_spread:.3f}")
     for part in range(11, 21):
         yield from window.move((x + 10 * part, y))
@@ -183,22 +183,23 @@ def softness_held(step: Step) -> Wait:
     yield from window.wait(20)
     x, y = yield from window.find("dq_compensation.softness", 0.6)
     moved, kept = [], []
-    for number in range(20):
-        way = (25 + number) * (-1) ** number
-        there, begun = step.positions(), owner.softness
-        yield from window.move((x, y))
-        yield
-        yield from window.event("LEFTMOUSE", "PRESS")
-        for part in range(1, 6):
-            yield from window.move((x + way * part // 5, y))
-        held = owner.softness
-        yield from window.wait(4)
-        moved.append(float(np.abs(step.positions() - there).max()))
-        if number == 0:
-            step.show("While the mouse is held")
-        yield from window.event("LEFTMOUSE", "RELEASE")
-        yield from window.wait(10 if number % 4 else 100)
-        kept.append(owner.softness == held != begun)
+    # Short ones: the last weights are still computed when the next drag begins.
+    with patch.multiple(_reporting(), _SHORTEST_SLICE=0.02, _LONGEST_SLICE=0.02):
+        for number in range(20):
+            way = (25 + number) * (-1) ** number
+            there, begun = step.positions(), owner.softness
+            yield from window.move((x, y))
+            yield from window.event("LEFTMOUSE", "PRESS")
+            for part in range(1, 6):
+                yield from window.move((x + way * part // 5, y))
+            held = owner.softness
+            yield from window.wait(2)
+            moved.append(float(np.abs(step.positions() - there).max()))
+            if number == 0:
+                step.show("While the mouse is held")
+            yield from window.event("LEFTMOUSE", "RELEASE")
+            yield from window.wait(4)
+            kept.append(owner.softness == held != begun)
     step.expect(all(kept), f"{sum(kept)} of 20 drags stay where they were released")
     step.expect(min(moved) > 1e-4, f"vertices move by {min(moved):.1e} m at least while held")
     last = owner.softness
