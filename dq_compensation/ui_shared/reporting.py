@@ -127,7 +127,8 @@ def report_in_panel(text: str) -> None:
 
 
 def _forget_report() -> None:
-    report_in_panel("")
+    global _last_report
+    _last_report = ""
 
 
 FOLLOWS = ((LOADED, _forget_report), (RESTORED, _forget_report))

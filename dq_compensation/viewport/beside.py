@@ -14,11 +14,12 @@ from bpy.props import EnumProperty
 from bpy.types import Context, Depsgraph, Object
 
 from ..arrays import Floats
+from ..errors import BindingError
 from ..scene.binding.binding import Binding
 from ..scene.blender.scenes import scene_time
 from ..scene.settings.object_settings import Settings
 from ..scene.stack import find_rig
-from ..session.status import NEEDS_BINDING, fail_overlay, status_of, tag_redraw
+from ..session.status import NEEDS_BINDING, check_soon, fail_overlay, status_of, tag_redraw
 from .batches import Batch, BatchKey
 from .draw_handler import EXTRA_DRAWERS, draw_batch, is_visible
 from .gpu_objects import drawing_refusal
@@ -69,6 +70,8 @@ class _CopyBeside:
                 if status_of(obj).overlay_failure is None:
                     try:
                         draw_batch(self._batch(obj, binding, depsgraph, method), moved, context)
+                    except BindingError:
+                        check_soon()  # it is bound again
                     except Exception as error:  # noqa: BLE001 - the others are drawn all the same
                         fail_overlay(obj, error)
 
@@ -119,6 +122,12 @@ def _draws(_rig: Object) -> bool:
     return bool(_beside() != "NONE")
 
 
+def _follow(_manager: Any, _context: Context) -> None:
+    """Read what a copy needs of the meshes, and draw it."""
+    check_soon(0.0)
+    tag_redraw()
+
+
 FOLLOWS = ((NEEDS_BINDING, _draws),)
 
 
@@ -130,7 +139,7 @@ def register() -> None:
         description="Show a copy of the active character beside it, in the same pose. Only "
         "viewports show it: it is in no file",
         items=_BESIDE,
-        update=lambda _manager, _context: tag_redraw(),
+        update=_follow,
         options={"SKIP_SAVE"},
     )
     EXTRA_DRAWERS.append(_copy)

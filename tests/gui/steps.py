@@ -21,6 +21,7 @@ from steps_basics import (
 from steps_tools import (
     bake,
     bake_to_bones,
+    beside,
     bones_on_gpu,
     by_example,
     check,
@@ -66,6 +67,7 @@ STEPS: tuple[StepFunction, ...] = (
     solve_folds,
     gpu_display,
     bones_on_gpu,
+    beside,
     play_take,
     save,
 )

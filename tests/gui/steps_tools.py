@@ -615,6 +615,21 @@ def bones_on_gpu(step: Step) -> Wait:
     step.expect_changed(chosen, drawn, "The selected bone has another colour", 0.0001)
 
 
+def beside(step: Step) -> Wait:
+    """Choose Beside: the character once more, as the Armature modifier deforms it; and none."""
+    window, manager = step.window, bpy.context.window_manager
+    window.area.spaces.active.region_3d.view_distance = 2.5
+    yield from step.enable()
+    alone, objects = (yield from step.look("Alone")), len(bpy.data.objects)
+    yield from window.open_panel('page="guide", section="joints"')
+    yield from window.turn("dqc_beside", lambda: manager.dqc_beside == "LINEAR")
+    two = yield from step.look("Beside, the Armature modifier")
+    step.expect_changed(two, alone, "There are two", 0.02)
+    step.expect(len(bpy.data.objects) == objects, "no object is added to the file")
+    yield from window.turn("dqc_beside", lambda: manager.dqc_beside == "NONE")
+    step.expect_same((yield from step.look("None beside")), alone, "The copy is gone")
+
+
 def play_take(step: Step) -> Wait:
     """Cache a take and play it without the armature: the elbow follows the timeline."""
     window = step.window
