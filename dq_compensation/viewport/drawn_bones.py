@@ -92,8 +92,11 @@ class DrawnBones:
         shaped = np.array([shape is not None for shape in shapes])
         to_world = np.array(rig.matrix_world) @ _matrices(rig, bones, shaped)
         of = np.repeat(np.arange(len(bones)), [len(part) for part in parts])
-        points = np.einsum("pij,pj->pi", to_world[of, :3, :3], np.concatenate(parts))
-        return (points + to_world[of, :3, 3]).astype(np.float32), of
+        moved = (
+            part @ matrix[:3, :3].T + matrix[:3, 3]
+            for part, matrix in zip(parts, to_world, strict=True)
+        )
+        return np.concatenate([*moved]).astype(np.float32), of
 
     def _ends(self, shape: Mesh) -> Float32s:
         """The ends of the edges of a custom shape, shape (P, 3)."""
