@@ -47,6 +47,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".session.changes",
     ".pipeline.crowds.crowd_figures",
     ".viewport.draw_handler",
+    ".viewport.beside",
     ".pipeline.takes.played_takes",
     ".pipeline.crowds.crowd_display",
     ".examples.posed_copy",

@@ -22,13 +22,15 @@ class _LastReport:
     """The last report of an object.
 
     Attributes:
+        summary: the part of the text that the panel shows.
         key_names: the keys that it is about.
         of_bones: whether it is about helper bones.
         enabled: whether the object was enabled then. Once that changes, it is old news.
-        state: of a dry run, what it was made from; see `_state`.
+        state: of an estimate, what it was made from; see `_state`.
     """
 
     text: str = ""
+    summary: str = ""
     key_names: tuple[str, ...] = ()
     of_bones: bool = False
     enabled: bool = False
@@ -58,6 +60,10 @@ class KeyReport:
     def sentence(self) -> str:
         """For the status line and the panel."""
         raise NotImplementedError
+
+    def summary(self) -> str:
+        """The part that the panel shows; its details are behind a button."""
+        return self.sentence()
 
     @property
     def _onto(self) -> str:
@@ -123,7 +129,7 @@ def _largest_error(deviation: Deviation) -> str:
 def last_report(obj: bpy.types.Object) -> str | None:
     """The last report about an object, as long as what it is about is there.
 
-    It is gone once the object is enabled or disabled; that of a dry run once the object changes.
+    It is gone once the object is enabled or disabled; that of an estimate once the object changes.
     """
     last = memory_of(obj, _LastReport)
     if last.state is not None and last.state != _state(obj):
@@ -138,6 +144,11 @@ def last_report(obj: bpy.types.Object) -> str | None:
     return last.text or None
 
 
+def last_summary(obj: bpy.types.Object) -> str:
+    """The part of the last report about an object that the panel shows."""
+    return memory_of(obj, _LastReport).summary
+
+
 def forget_report(obj: bpy.types.Object) -> None:
     """Forget the report about an object."""
     memories(_LastReport).pop(obj.session_uid, None)
@@ -148,16 +159,19 @@ def remember_report(
     text: str,
     names: tuple[str, ...] = (),
     *,
+    summary: str | None = None,
     of_bones: bool = False,
-    dry_run: bool = False,
+    estimate: bool = False,
 ) -> None:
     """Keep the report about an object for `last_report`.
 
     Args:
         names: of the shape keys that it is about.
+        summary: the part that the panel shows; None: all of it.
         of_bones: whether it is about helper bones.
-        dry_run: whether it is true only until the object changes.
+        estimate: whether it is true only until the object changes.
     """
-    state = _state(obj) if dry_run else None
-    enabled = is_enabled(obj)
-    memories(_LastReport)[obj.session_uid] = _LastReport(text, names, of_bones, enabled, state)
+    state = _state(obj) if estimate else None
+    memories(_LastReport)[obj.session_uid] = _LastReport(
+        text, text if summary is None else summary, names, of_bones, is_enabled(obj), state
+    )

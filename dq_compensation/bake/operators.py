@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, cast
 
 import bpy
-from bpy.props import IntProperty
+from bpy.props import BoolProperty, IntProperty
 from bpy.types import Context, Event, Object, Operator
 
 from ..errors import UserError
@@ -34,8 +34,8 @@ from .options import PoseOptions, RangeOptions
 from .pose_bake import bake_current_pose
 from .range_bake import bake_range
 
-# The properties of `KeyOptions`, in the order of the dialogs.
-KEY_OPTIONS = ("target", "tolerance", "name_pattern", "onto", "overwrite")
+# The properties of `KeyOptions` that are details, in the order of the dialogs.
+KEY_DETAILS = ("tolerance", "name_pattern", "onto", "overwrite")
 
 
 def meshes_to_bake(context: Context) -> list[Object]:
@@ -62,6 +62,23 @@ class Bakes(Refusing, Operator):
         if targets and not reasons:
             return None
         return " ".join(reasons[:3]) or NOTHING_SELECTED
+
+
+class HasDetails:
+    """The dialog of operators with options that few users have to choose."""
+
+    show_details: BoolProperty(
+        name="Details", description="Show all options of the bake", options={"SKIP_SAVE"}
+    )
+
+    def draw_details(self, layout: bpy.types.UILayout, names: Sequence[str]) -> None:
+        """Draw the properties with these names where the user has unfolded them."""
+        icon = "DOWNARROW_HLT" if self.show_details else "RIGHTARROW"
+        row = layout.row()
+        row.use_property_split, row.alignment = False, "LEFT"
+        row.prop(self, "show_details", icon=icon, emboss=False)
+        for name in names if self.show_details else ():
+            layout.prop(self, name)
 
 
 class BakesFrames:
@@ -98,7 +115,7 @@ as DQ Compensation does"""
         return self.ask(context)
 
     def draw(self, context: Context) -> None:
-        draw_properties(self, ("key_name", "target", "onto", "overwrite"))
+        draw_properties(self, ("target", "key_name", "onto", "overwrite"))
 
     def act(self, context: Context) -> Outcome:
         reports = bake_current_pose(meshes_to_bake(context), options_from(self, PoseOptions))
@@ -106,7 +123,7 @@ as DQ Compensation does"""
 
 
 @with_option_properties(RangeOptions)
-class DQC_OT_bake_range(RunsInSteps, BakesFrames, Bakes):
+class DQC_OT_bake_range(HasDetails, RunsInSteps, BakesFrames, Bakes):
     """Make each frame of a range a shape key, with keyframes. The timeline then plays the \
 deformation without DQ Compensation. Esc stops"""
 
@@ -121,7 +138,8 @@ deformation without DQ Compensation. Esc stops"""
         return result
 
     def draw(self, context: Context) -> None:
-        column = draw_properties(self, ("first", "last", "step", *KEY_OPTIONS))
+        column = draw_properties(self, ("target", "first", "last"))
+        self.draw_details(column, ("step", *KEY_DETAILS))
         targets = meshes_to_bake(context)
         try:
             options = self._options(context)
@@ -146,7 +164,7 @@ deformation without DQ Compensation. Esc stops"""
 
 def draw_outcome(operator: Operator, layout: bpy.types.UILayout, more: str = "") -> None:
     """Say in the dialog of a bake what happens to the character; `more` of itself."""
-    if getattr(operator, "dry_run", False):
+    if getattr(operator, "estimate", False):
         draw_in_dialog(layout, "The panel shows what the bake would give.", "INFO")
         return
     text = "After the bake, the character is hidden, and the copy stands at its place."

@@ -31,26 +31,27 @@ class TargetOptions:
 
     _: KW_ONLY
     target: Target = props.EnumProperty(
-        name="Deformed By",
-        description="What deforms the mesh in the program that uses the keys",
+        name="For",
+        description="What plays the keys",
         items=(
             (
                 "LINEAR",
-                "Armature, Plain",
-                "For game engines, glTF and FBX: the Armature modifier without Preserve Volume",
+                "Game Engines, glTF",
+                "What deforms as the Armature modifier without Preserve Volume does",
             ),
             (
                 "DUAL_QUATERNION",
-                "Armature, Preserve Volume",
-                "For Blender: the Armature modifier with Preserve Volume. The keys are smaller",
+                "Blender File",
+                "The Armature modifier with Preserve Volume. The keys are smaller",
             ),
         ),
         default="LINEAR",
     )
     onto: BakeOnto = props.EnumProperty(
+        name="Write To",
         description="The object that gets the keys",
         items=(
-            ("THIS", "This Object", "The character itself gets the keys"),
+            ("THIS", "The Character", "The character itself gets the keys"),
             (
                 "COPY",
                 "A Copy",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from bpy.types import Context, Object, UILayout
 
@@ -11,7 +12,7 @@ from ..scene.settings.object_settings import is_enabled
 from ..ui_shared.reporting import is_running
 from ..ui_shared.sentences import draw_sentence
 from ..ui_shared.sidebar import SubPanel
-from .bake_reports import last_report
+from .bake_reports import last_report, last_summary
 
 BAKE_ROWS: list[Callable[[UILayout], None]] = []
 """What draws the buttons of further bakes and exports, in the order of their modules."""
@@ -47,6 +48,14 @@ class BakePanel(SubPanel):
         for obj in subject:
             report = last_report(obj) if obj.type == "MESH" else None
             if report is not None:
-                draw_sentence(layout, context, report, "CHECKMARK")
+                _draw_report(layout, context, report, last_summary(obj))
         for draw_below in AFTER_REPORTS:
             draw_below(layout, context)
+
+
+def _draw_report(layout: UILayout, context: Context, report: str, summary: str) -> None:
+    """Draw the summary of a report, and a button that shows all of it."""
+    draw_sentence(layout, context, summary, "CHECKMARK")
+    if report != summary:
+        details: Any = layout.operator("dqc.messages", text="Details", icon="INFO")
+        details.sentences = report

@@ -104,7 +104,7 @@ def bake_characters(
     ]
     gathered.clear()
     for obj, report in zip(objects, reports, strict=True):
-        remember_report(obj, report.sentence(), report.key_names)
+        remember_report(obj, report.sentence(), report.key_names, summary=report.summary())
     length = (1.0 - reading) / len(bakes)
     try:
         for number, (bake, obj) in enumerate(zip(bakes, objects, strict=True)):
@@ -114,7 +114,8 @@ def bake_characters(
             reports[number] = yield from with_progress(
                 steps, f"Checking {obj.name}", start, length, stoppable=False
             )
-            remember_report(obj, reports[number].sentence(), reports[number].key_names)
+            report = reports[number]
+            remember_report(obj, report.sentence(), report.key_names, summary=report.summary())
     finally:
         # Also where the check is stopped.
         if options.onto == "COPY":

@@ -392,7 +392,7 @@ def _command(
     add_own: Callable[[ArgumentParser], None] | None = None,
     without: Sequence[str] = (),
 ) -> Command:
-    """A command that bakes in each file and saves it, unless it is a dry run.
+    """A command that bakes in each file and saves it, unless it is an estimate.
 
     Args:
         function: of `api`, which bakes. The command has its name, its first sentence, its options.
@@ -413,7 +413,7 @@ def _command(
         return said_facts(run, bake(run, objects))
 
     def run_it(run: Run) -> None:
-        if getattr(run.arguments, "dry_run", False):
+        if getattr(run.arguments, "estimate", False):
             each_file(run, lambda source: change(run, run.objects(source)))
         else:
             each_saved_file(run, change)

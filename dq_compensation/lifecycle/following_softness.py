@@ -16,7 +16,7 @@ import bpy
 
 from ..errors import UserError
 from ..modifier.leftovers import remove_unused
-from ..modifier.soft_copies import ensure_soft_copy
+from ..modifier.soft_copies import blend_softness, ensure_soft_copy
 from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
@@ -136,6 +136,16 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
         # Its points are numbered as the vertices were: until it is written anew it does not act.
         mesh_of(copy).pop(RECORD_PROPERTY, None)
     known.older_than = changed if record else ("the mesh",)
+
+
+def show_dragged_softness(skinned: SkinnedObject) -> None:
+    """Blend to the *Softness* that is set, where the soft weights are those of another one."""
+    share, changed = 1.0, set(status_of(skinned.obj).softness.older_than)
+    waits = "softness" in changed and changed <= {"softness", OTHER_MESHES}
+    if waits and skinned.settings.display != "GPU" and not _is_stopped(skinned.obj):
+        made_for = record_of(skinned).get("softness", 0.0)
+        share = recorded_softness(skinned) / made_for if made_for > 0.0 else 1.0
+    blend_softness(skinned, share)
 
 
 def soften_now(obj: bpy.types.Object) -> None:
@@ -341,6 +351,9 @@ def _compute(
             for each in uids:
                 known = memories(Status)[each].softness
                 known.older_than, known.to_prove, known.proof_stopped = (), True, False
+            for obj in enabled_objects():
+                if obj.session_uid in uids:
+                    blend_softness(SkinnedObject(obj))
             done += len(uids)
             check_soon(0.0)
         finally:
@@ -352,6 +365,7 @@ def stop_waiting() -> None:
     """Keep the last soft weights until something changes again, and prove none."""
     for obj in waiting_objects():
         status_of(obj).softness.stopped = _wanted(obj)
+        blend_softness(SkinnedObject(obj))
     for obj in unproved_objects():
         status_of(obj).softness.proof_stopped = True
 

@@ -89,7 +89,13 @@ from ..session.status import (
 from ..viewport.camera_rays import hidden_from_camera_rays
 from ..viewport.gpu_objects import drawing_refusal
 from .character_settings import begin_character, follow_armature
-from .following_softness import awaits_first, follow_softness, is_unproved, soften_now
+from .following_softness import (
+    awaits_first,
+    follow_softness,
+    is_unproved,
+    show_dragged_softness,
+    soften_now,
+)
 from .moving import has_moved_since, is_being_edited, is_object_animated, key_values
 from .notes import about_twists, find_notes
 from .posing import remember_armature
@@ -205,6 +211,7 @@ def reconcile(
     behind = _join(character, looks, every)
     for look in (*looks, *behind):
         look.bring_up_to_date()
+        show_dragged_softness(look.mesh)
     if character.armature is not None:
         remember_armature(character.armature)
     note_reconciled()

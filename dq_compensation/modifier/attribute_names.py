@@ -16,7 +16,9 @@ UNMOVED = f"{PREFIX}unmoved"
 
 # The inputs of a tree with the soft copy, and with that which is deformed to LINEAR.
 SOFT_COPY, LINEAR_COPY = "Soft Copy", "Linear Copy"
-# And with the object that has the tables and offsets of solved shapes.
+# How far vertices go from where the painted weights take them to where the soft copy does.
+SOFT_SHARE = "Soft Share"
+# The input with the object that has the tables and offsets of solved shapes.
 SOLVED_INPUT = "Solved Shapes"
 
 # Of every vertex.

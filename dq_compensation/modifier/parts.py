@@ -39,7 +39,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..scene.stack import record_of_tree
 from . import our_modifiers
-from .attribute_names import LINEAR_COPY, SOFT_COPY, SOLVED_INPUT
+from .attribute_names import LINEAR_COPY, SOFT_COPY, SOFT_SHARE, SOLVED_INPUT
 from .attributes.attribute_objects import ATTRIBUTES_INPUT, ensure_attribute_object
 from .attributes.solved_points import SolvedLayout, ensure_solved_points, state_of_points
 from .attributes.vertex_attributes import digest_of_attributes, replace_attributes, write_attributes
@@ -279,7 +279,8 @@ def _apply_modifiers(wanted: Wanted) -> None:
     kind, inputs = _kind_and_inputs(wanted)
     if ours is not None and wanted.keeps_modifiers:
         now = get_inputs(ours)
-        same = (now[name] == inputs[name] for name in now if name not in DRIVEN_INPUTS)
+        others = {SOFT_SHARE, *DRIVEN_INPUTS}
+        same = (now[name] == inputs[name] for name in now if name not in others)
         if is_unedited(ours.node_group, kind.key) and all(same):
             return
     wanted.only_content = wanted.keeps_modifiers = False
@@ -331,6 +332,7 @@ def _kind_and_inputs(wanted: Wanted) -> tuple[TreeKind, dict[str, object]]:
         ATTRIBUTES_INPUT: wanted.attributes,
         SOLVED_INPUT: wanted.points,
         SOFT_COPY: copy,
+        SOFT_SHARE: 1.0,
         LINEAR_COPY: wanted.linear_copy,
         "Step": step,
         "Vertices": binding.vertex_count,
@@ -350,7 +352,8 @@ def _apply_hooks(wanted: Wanted) -> None:
 
 
 def _state_of_inputs(seen: Seen) -> dict[str, object]:
-    others = {"Palette", ATTRIBUTES_INPUT, SOLVED_INPUT, SOFT_COPY, LINEAR_COPY, *DRIVEN_INPUTS}
+    objects = {"Palette", ATTRIBUTES_INPUT, SOLVED_INPUT, SOFT_COPY, LINEAR_COPY}
+    others = objects | {SOFT_SHARE, *DRIVEN_INPUTS}
     inputs = sorted((name, seen.inputs[name]) for name in seen.inputs.keys() - others)
     return {"modifier's inputs": (inputs, are_driven(seen.skinned.obj, seen.ours))}
 

@@ -23,8 +23,9 @@ from ..scene.blender.own_objects import (
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.stack import add_modifier
 from ..session.changes import remember_new
-from .attribute_names import LINEAR_COPY
-from .modifier_inputs import get_input
+from .attribute_names import LINEAR_COPY, SOFT_SHARE
+from .modifier_inputs import get_input, get_inputs, set_input
+from .users_settings import set_reasons
 
 _MODIFIER_OF_COPY: dict[str, object] = {
     "use_vertex_groups": True,
@@ -32,6 +33,8 @@ _MODIFIER_OF_COPY: dict[str, object] = {
     "show_viewport": True,
     "show_render": True,
 }
+# A blend goes beyond the soft positions by as much as these are off the painted ones, at most.
+_MOST_SHARE = 2.0
 
 
 def ensure_soft_copy(skinned: SkinnedObject) -> bpy.types.Object:
@@ -122,3 +125,24 @@ def _modifier_of_copy(
         "invert_vertex_group": bool(mask) and modifier.invert_vertex_group,
         "object": modifier.object,
     }
+
+
+def blend_softness(skinned: SkinnedObject, share: float = 1.0) -> None:
+    """Show a share of the way from where the painted weights take vertices to the soft copy.
+
+    What needs the arriving mesh unposed shows the soft copy. Positions are linear in *Softness*
+    only nearly: on a human in a random pose a blend is off from what comes by a quarter of the
+    movement (rms) where *Softness* changes by half, by two fifths where it doubles.
+
+    Args:
+        share: 0 or more; 1: the soft copy alone.
+    """
+    obj, ours, before = skinned.obj, skinned.ours, skinned.before_enable
+    if obj.library is not None or (share == 1.0 and not before.softness_blended):
+        return
+    can_blend = ours is not None and SOFT_SHARE in get_inputs(ours)
+    share = min(share, _MOST_SHARE)
+    set_reasons(obj, softness_blended=can_blend and share != 1.0)
+    if ours is not None and can_blend:
+        set_input(ours, SOFT_SHARE, share)
+        obj.update_tag(refresh={"DATA"})

@@ -11,7 +11,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.kept_examples import Examples
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 39
+TREE_VERSION = 40
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -177,6 +177,15 @@ class TreeKind:
             of_examples = f"{self.examples.key}{' sampled' * self.sampled}"
             of_examples += " switched" * self.switched
         return f"{TREE_VERSION} arriving shape{of_examples}"
+
+    @property
+    def blends_softness(self) -> bool:
+        """Whether the positions of the soft copy can be blended with those that arrive posed.
+
+        What reads the shape at rest from the arriving mesh needs that unposed.
+        """
+        reads_shape = self.stepped or self.shaped or self.unmasks or self.examples is not None
+        return self.base == "SOFT" and not (reads_shape or self.blended)
 
     @property
     def reads_linear(self) -> bool:

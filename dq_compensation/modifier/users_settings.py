@@ -41,6 +41,8 @@ REASONS: dict[str, dict[tuple[str, str], bool | str | None]] = {
     # Our modifier gets other vertices than it was made for, here or in renders.
     "passing": {_BASE: None, _BASE_IN_RENDERS: None},
     "passing_in_renders": {_BASE_IN_RENDERS: None, _OURS_IN_RENDERS: False},
+    # Our modifier blends what the painted weights make of the mesh with the soft copy.
+    "softness_blended": {_BASE: True, _VOLUME: True},
     # We draw the object. Shown as *Bounds* it leaves neither colour nor depth in a Solid viewport,
     # and can be clicked, box-selected and moved. Nobody pays for a deformation that nobody sees.
     "hidden": {_DISPLAY: "BOUNDS", _BASE: False, _OURS: False},
@@ -61,7 +63,10 @@ REASONS: dict[str, dict[tuple[str, str], bool | str | None]] = {
     "linear": {_VOLUME: False},
     "preserves_volume": {_VOLUME: True},
 }
-_OF_BASE = ("base_left_on", "base_is_linear", "base_hidden", "passing", "passing_in_renders")
+_OF_BASE = (
+    *("base_left_on", "base_is_linear", "base_hidden"),
+    *("passing", "passing_in_renders", "softness_blended"),
+)
 _IN_FILE = (*_OF_BASE, "hidden", "hidden_from_camera")
 
 # By the number of a modifier, 0 for the object, and a property: the value of the user, and ours.

@@ -28,6 +28,7 @@ def draw_overlay(layout: UILayout, context: Context, obj: Object) -> None:
         draw_sentence(layout, context, f"No overlay. {reason}", "INFO")
         return
     column = layout.column()
+    column.prop(context.window_manager, "dqc_beside")
     column.prop(settings, "overlay")
     if settings.overlay == "NONE":
         return

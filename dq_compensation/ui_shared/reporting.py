@@ -105,21 +105,25 @@ class Refusing(Acting):
         raise NotImplementedError
 
 
-# The last report of several sentences: the status bar has room for one. It is old news once objects
-# are enabled or disabled.
+# The last report of several sentences, as the status bar has room for one, or of no operator. It is
+# old news once objects are enabled or disabled.
 _last_report = ""
 _enabled_then = frozenset[int]()
 
 
 def report_all(operator: Any, level: Literal["INFO", "WARNING"], text: str) -> None:
     """Report sentences: the first is shown in the status bar, the panel has all of them."""
-    global _last_report, _enabled_then
     first, dot, others = text.partition(". ")
-    _last_report = text if others else ""
-    _enabled_then = _enabled_now()
+    report_in_panel(text if others else "")
     if others:
         operator.report({level}, others)
     operator.report({level}, first + dot.rstrip())
+
+
+def report_in_panel(text: str) -> None:
+    """Report sentences where no operator can; empty: forget those that are shown."""
+    global _last_report, _enabled_then
+    _last_report, _enabled_then = text, _enabled_now()
 
 
 def _forget_report() -> None:
@@ -132,7 +136,7 @@ unregister = _forget_report
 
 
 def last_report(names: Iterable[str]) -> str:
-    """The last report if it had several sentences and named one of these objects; else empty."""
+    """The last report that the panel has, if it named one of these objects; else empty."""
     if not _last_report or _enabled_then != _enabled_now():
         return ""
     return _last_report if any(name in _last_report for name in names) else ""
@@ -170,8 +174,8 @@ def keep_values(operator: Any) -> None:
 
 
 def _dialog(operator: Any) -> tuple[str, bool]:
-    """What tells dialogs apart: a dry run has one of its own."""
-    return operator.bl_idname, getattr(operator, "dry_run", False)
+    """What tells dialogs apart: an estimate has one of its own."""
+    return operator.bl_idname, getattr(operator, "estimate", False)
 
 
 # Seconds of work between two looks at the keyboard: at least so many, and as many as Blender took

@@ -38,6 +38,7 @@ _PAGES: Pages = (
     ("bpy.ops.dqc.restore_weights", "painting", "soften-weights"),
     ("bpy.ops.dqc.compare*", "guide", "compare"),
     ("bpy.ops.dqc.toggle", "guide", "compare"),
+    ("bpy.types.windowmanager.dqc_*", "guide", "compare"),
     ("bpy.ops.dqc.settings_copy", "guide", "settings"),
     ("bpy.ops.dqc.preset*", "guide", "look"),
     ("bpy.ops.dqc.switch_twist", "guide", "joints"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,10 +18,12 @@ from ..scene.binding.capture import support_of, support_weights
 from ..scene.blender.scenes import world_millimetres
 from ..scene.settings.addon_preferences import ColourMap, overlay_colours
 from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.stack import find_rig
 from ..session.known_objects import enabled_objects
 from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
 from .batches import Batch, Batches, leave_alone
 from .camera_rays import camera_visibility_is_current
+from .drawn_bones import DrawnBones, shows_bones
 from .gpu_objects import drawing_refusal
 from .legends import Legend, draw_legends
 from .look import DrawnRun, ViewUniforms, draw_solid, draw_wire, drawing_state
@@ -28,6 +31,8 @@ from .overlay import ColouredObject, colour_block, reference_settings
 from .see_through import surface_alpha
 from .shaders import free_shaders
 from .shading import Rgb, studio_lights, surface_materials, wire_colour
+
+_log = logging.getLogger(__name__)
 
 Look = TypeVar("Look")
 
@@ -142,6 +147,8 @@ class _Session:
     view: ViewUniforms
     colour_blocks: dict[ColourMap, GPUUniformBuf] = field(default_factory=dict)
     coloured: dict[int, ColouredObject] = field(default_factory=dict)
+    # None after an error.
+    bones: DrawnBones | None = field(default_factory=DrawnBones)
     # The legends of the current region, which are drawn after its view.
     legends: list[Legend] = field(default_factory=list)
 
@@ -190,6 +197,23 @@ def draw() -> None:
         except Exception as error:  # noqa: BLE001
             fail_overlay(obj, error)
             check_soon()
+    _draw_bones(session, [*objects, *coloured], depsgraph, context)
+
+
+def _draw_bones(
+    session: _Session, covering: Sequence[Object], depsgraph: Depsgraph, context: Context
+) -> None:
+    """Draw the bones that objects cover; after an error not before the data are freed."""
+    if session.bones is None:
+        return
+    rigs = dict.fromkeys(map(find_rig, covering))
+    try:
+        for rig in rigs:
+            if rig is not None and shows_bones(rig, context) and is_visible(rig, context):
+                session.bones.draw(rig, depsgraph, context)
+    except Exception:  # noqa: BLE001 - nothing may escape into Blender's drawing
+        session.bones = None
+        _log.exception("Drawing bones failed")
 
 
 def _draw_over() -> None:
@@ -220,6 +244,7 @@ def free() -> None:
         _session.batches.clear()
         _session.coloured.clear()
         _session.legends.clear()
+        _session.bones = DrawnBones()
     for drawer in EXTRA_DRAWERS:
         drawer.free()
 

@@ -102,6 +102,16 @@ class ViewUniforms:
         texels[20, 3] = 1.0 if highlights else 0.0
         update_uniform_buffer(self.block, texels)
 
+    def moved(self, way: Floats) -> ViewUniforms:
+        """The view in which everything is drawn by a way (3,) further off, world space."""
+        found, shift = ViewUniforms(), np.eye(4)
+        shift[:3, 3] = way
+        found.to_view, found.to_clip = self.to_view @ shift, self.to_clip
+        found._texels[:] = self._texels
+        found._texels[0:4] = found.to_view.T
+        update_uniform_buffer(found.block, found._texels)
+        return found
+
 
 @contextmanager
 def drawing_state(

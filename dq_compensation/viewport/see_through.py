@@ -39,17 +39,15 @@ def display_hints(obj: Object, context: Context) -> list[str]:
             "Modifier to see them."
         )
     rig = find_rig(obj)
-    covers = space.shading.type != "WIREFRAME" and (drawn or is_coloured(obj))
-    posing = context.mode == "POSE"
-    if rig is None or not rig.show_in_front or not rig.visible_get():
+    # In Pose Mode we draw the bones.
+    if rig is None or not rig.show_in_front or not rig.visible_get() or context.mode == "POSE":
         return hints
-    if not covers or (rendered and not posing):
+    if space.shading.type != "SOLID" or not (drawn or is_coloured(obj)):
         return hints
     if surface_alpha(space, context.mode) == 1.0:
-        xray = "Bone X-Ray" if posing else "X-ray"
         picture = "GPU picture" if drawn else "overlay"
         hints.append(
-            f"{rig.name} is set to In Front, but the {picture} covers its bones. Turn on {xray} "
+            f"{rig.name} is set to In Front, but the {picture} covers its bones. Turn on X-ray "
             "(Alt Z) to see them through the surface."
         )
     return hints

@@ -206,7 +206,7 @@ def test_hinges_and_the_body_get_poses_of_their_own(
         ["spine_02", "thigh_l", "calf_l"],
         tolerance=0.0,
         mirror=False,
-        dry_run=True,
+        estimate=True,
     )
     ways, between = ("X", "Z", "-X", "-Z"), ("X+Z", "-X+Z", "-X-Z", "X-Z")
     assert set(report.key_names) == {

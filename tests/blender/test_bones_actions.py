@@ -149,7 +149,7 @@ def test_joints_that_gain_nothing_get_no_helpers(limb: bpy.types.Object) -> None
     """With one influence the elbow has steps, while one helper takes the ring of the wrist."""
     blend_one_ring(limb)
     limb.dq_compensation.method = "DUAL_QUATERNION"
-    (report,) = api.bake_bones(limb, dry_run=True, **SPOILT)
+    (report,) = api.bake_bones(limb, estimate=True, **SPOILT)
     assert {joint.bone: joint.helpers for joint in report.joints} == {"Lower": 0, "Hand": 1}
 
 

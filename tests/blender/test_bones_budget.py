@@ -26,7 +26,7 @@ def human(addon: None) -> bpy.types.Object:
 
 def test_the_budget_is_spent_left_and_right_alike(human: bpy.types.Object) -> None:
     """The report says what half and twice as many would leave; that is so, within a fifth."""
-    (report,) = api.bake_bones(human, dry_run=True)
+    (report,) = api.bake_bones(human, estimate=True)
     assert TURNING < report.bones <= 2 * TURNING
     counts = {joint.bone: joint.helpers for joint in report.joints}
     assert counts == {bone: counts[flipped_name(bone)] for bone in counts}
@@ -36,7 +36,7 @@ def test_the_budget_is_spent_left_and_right_alike(human: bpy.types.Object) -> No
     assert less_left < report.remaining.rms < more_left
     text = f" With {fewer} helpers about {100.0 * more_left:.2g} % (rms) remain."
     assert text in report.sentence()
-    (half,) = api.bake_bones(human, dry_run=True, budget=fewer)
+    (half,) = api.bake_bones(human, estimate=True, budget=fewer)
     assert half.remaining.rms == pytest.approx(more_left, rel=0.2)
 
 
@@ -53,7 +53,7 @@ def test_twist_bones_leave_where_they_alone_are_more_than_the_budget(
     human: bpy.types.Object,
 ) -> None:
     human.dq_compensation.twist_spread = 1.0
-    (every,) = api.bake_bones(human, dry_run=True)
+    (every,) = api.bake_bones(human, estimate=True)
     assert every.bones > 4
     (report,) = api.bake_bones(human, budget=4)
     assert 3 <= report.bones <= 4
@@ -62,9 +62,9 @@ def test_twist_bones_leave_where_they_alone_are_more_than_the_budget(
 
 def test_chosen_joints_may_have_what_all_would(human: bpy.types.Object) -> None:
     """Each gets as many as the tolerance needs: more than of the budget of all joints."""
-    (every,) = api.bake_bones(human, dry_run=True)
+    (every,) = api.bake_bones(human, estimate=True)
     counts = {joint.bone: joint.helpers for joint in every.joints}
-    (some,) = api.bake_bones(human, bones=["lowerarm_l", "calf_l"], dry_run=True)
+    (some,) = api.bake_bones(human, bones=["lowerarm_l", "calf_l"], estimate=True)
     for joint in some.joints:
         assert joint.helpers >= counts[joint.bone]
     assert some.bones > sum(counts[joint.bone] for joint in some.joints)

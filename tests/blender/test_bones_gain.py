@@ -54,7 +54,7 @@ def test_a_small_gain_says_what_limits_it(
         if vertex.co.x > 1.5 * BONE_LENGTH:
             vertex.co.yz *= 0.7
     limb.data.update()
-    (report,) = api.bake_bones(limb, dry_run=True, **options)
+    (report,) = api.bake_bones(limb, estimate=True, **options)
     assert report.remaining.rms > 0.5
     assert " More than half of the error remains. " in report.sentence()
     assert advice in report.advice
@@ -94,35 +94,38 @@ def test_poses_that_turn_no_joint_are_refused(limb: bpy.types.Object) -> None:
     assert everything(limb) == before
 
 
-def test_a_dry_run_tells_what_the_bake_gives(limb: bpy.types.Object) -> None:
+def test_an_estimate_tells_what_the_bake_gives(limb: bpy.types.Object) -> None:
     before = everything(limb)
-    assert bpy.ops.dqc.bake_bones(bones="ALL", budget=4, dry_run=True) == {"FINISHED"}
+    assert bpy.ops.dqc.bake_bones(bones="ALL", budget=4, estimate=True) == {"FINISHED"}
     shown = last_report(limb)
     assert shown is not None
-    assert shown.startswith("Nothing was changed. A bake of Limb gives 4 helper bones of 2 joints")
-    (dry,) = api.bake_bones(limb, budget=4, dry_run=True)
+    assert shown.startswith("Limb would get 4 helper bones: worst ")
+    assert " Nothing was changed. The helpers are at 2 joints; " in shown
+    (told,) = api.bake_bones(limb, budget=4, estimate=True)
     assert everything(limb) == before
     assert limb.dq_compensation.enabled
-    assert dry.dry_run
-    assert dry.sentence() == shown
+    assert told.estimate
+    assert told.sentence() == shown
     (report,) = api.bake_bones(limb, budget=4)
-    assert not report.dry_run
-    assert (report.joints, report.before, report.after) == (dry.joints, dry.before, dry.after)
-    assert (report.gauges, report.deforming) == (dry.gauges, dry.deforming)
+    assert not report.estimate
+    assert (report.joints, report.before, report.after) == (told.joints, told.before, told.after)
+    assert (report.gauges, report.deforming) == (told.gauges, told.deforming)
     armature = rig(limb)
     deforms = [armature.data.bones[name].use_deform for name in helper_names(armature)]
     assert (sum(deforms), len(deforms)) == (report.bones, report.bones + report.gauges)
 
 
-def test_a_dry_run_of_the_command_line_writes_nothing(command: CommandLine, tmp_path: Path) -> None:
+def test_an_estimate_of_the_command_line_writes_nothing(
+    command: CommandLine, tmp_path: Path
+) -> None:
     limb_file = save_limb(tmp_path / "limb.blend")
     files = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    wanted = ("bake", "bones", "--file", limb_file, "--budget", 2, "--dry-run")
+    wanted = ("bake", "bones", "--file", limb_file, "--budget", 2, "--estimate")
     outcome = command(*wanted)
     assert (outcome.code, outcome.errors) == (0, [])
     *joints, last = outcome.output.splitlines()
     assert [joint.partition(",")[0] for joint in joints] == ["Lower", "Hand"]
-    assert last.startswith("Nothing was changed. A bake of Limb gives 2 helper bones of 2 joints;")
+    assert last.startswith("Limb would get 2 helper bones: worst ")
     document = command(*wanted, "--output", tmp_path / "new.blend", "--json").document
     (facts,) = document["files"]
     assert facts["output"] == []
@@ -145,11 +148,11 @@ def test_a_bake_of_nothing_is_no_failure_of_the_command_line(
     assert helper_names(bpy.data.objects["Limb Rig"]) == []
 
 
-def test_a_pose_of_a_baked_limb_is_not_lost_by_a_dry_run(limb: bpy.types.Object) -> None:
+def test_a_pose_of_a_baked_limb_is_not_lost_by_an_estimate(limb: bpy.types.Object) -> None:
     bake(limb)
     pose_limb(rig(limb))
     before = everything(limb), [list(bone.rotation_euler) for bone in rig(limb).pose.bones]
-    api.bake_bones(limb, budget=2, dry_run=True)
+    api.bake_bones(limb, budget=2, estimate=True)
     after = everything(limb), [list(bone.rotation_euler) for bone in rig(limb).pose.bones]
     assert after == before
 

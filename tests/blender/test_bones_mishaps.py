@@ -106,7 +106,7 @@ def test_helpers_of_other_meshes_count_as_deforming_bones(limb: bpy.types.Object
     """Three bones, four helpers that the other mesh follows, and those of this bake."""
     other = linked_copy(limb, own_data=True)
     api.bake_bones(limb, budget=4)
-    (report,) = api.bake_bones(other, budget=3, dry_run=True)
+    (report,) = api.bake_bones(other, budget=3, estimate=True)
     assert (report.bones, report.deforming) == (3, 10)
 
 

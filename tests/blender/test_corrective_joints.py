@@ -100,19 +100,19 @@ def test_the_refusal_is_true(limb: bpy.types.Object) -> None:
         api.bake_correctives(limb)
 
 
-def test_a_dry_run_counts_the_keys_and_is_shown_until_something_changes(
+def test_an_estimate_counts_the_keys_and_is_shown_until_something_changes(
     limb: bpy.types.Object,
 ) -> None:
     enable(limb)
     before = everything(limb)
     select(limb)
-    assert bpy.ops.dqc.bake_correctives(bones="ALL", dry_run=True) == {"FINISHED"}
+    assert bpy.ops.dqc.bake_correctives(bones="ALL", estimate=True) == {"FINISHED"}
     shown = last_report(limb)
     assert shown == (
-        "Nothing was changed. A bake of Limb gives 16 correctives of 2 bones. In the poses "
+        "Limb would get 16 correctives of 2 bones. Nothing was changed. In the poses "
         "of all keys 0 % (rms) remain, 13 % with 8 correctives."
     )
-    report = api.bake_correctives(limb, dry_run=True)
+    report = api.bake_correctives(limb, estimate=True)
     assert everything(limb) == before
     assert limb.data.shape_keys is None
     assert limb.dq_compensation.enabled
@@ -122,12 +122,12 @@ def test_a_dry_run_counts_the_keys_and_is_shown_until_something_changes(
     limb.dq_compensation.use_ball_joints = not limb.dq_compensation.use_ball_joints
     assert last_report(limb) is None
     names = report.key_names
-    assert api.bake_correctives(limb, dry_run=True).key_names == names
+    assert api.bake_correctives(limb, estimate=True).key_names == names
     limb.vertex_groups["Hand"].add([0], 0.5, "REPLACE")
     limb.data.update()
     bpy.context.view_layer.update()
     assert last_report(limb) is None
-    report = api.bake_bones(limb, dry_run=True, with_correctives=True, budget=2)
+    report = api.bake_bones(limb, estimate=True, with_correctives=True, budget=2)
     assert "Besides, up to" in report[0].sentence()
     assert last_report(limb) == report[0].sentence()
     assert api.bake_correctives(limb).key_names == names

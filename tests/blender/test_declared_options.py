@@ -104,13 +104,13 @@ def test_the_dialog_has_each_option(bake: Bake) -> None:
         if isfinite(most):
             assert found.hard_max == pytest.approx(most)
     for name in properties:
-        others = {"first", "last", *bake.own, *declared_in(MemoryOptions)}
+        others = {"first", "last", "show_details", *bake.own, *declared_in(MemoryOptions)}
         assert name in asked or name in others, f"{name} is not declared"
 
 
 def test_examples_are_baked_with_the_options_of_keys() -> None:
     names = {each.property_name for each in declared_in(KeyOptions).values()}
-    assert set(properties_of("examples_to_correctives")) == names
+    assert set(properties_of("examples_to_correctives")) == {*names, "show_details"}
 
 
 @every_bake

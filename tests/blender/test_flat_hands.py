@@ -172,9 +172,9 @@ def test_helper_bones_of_a_flat_hand(tails: Tails) -> None:
     """
     mesh, _ = build_hand(flat=True, tails=tails)
     enable(mesh)
-    (report,) = api.bake_bones(mesh, dry_run=True)
+    (report,) = api.bake_bones(mesh, estimate=True)
     assert report.remaining.rms < 0.3
     assert report.remaining.largest < 0.5
-    (unlimited,) = api.bake_bones(mesh, dry_run=True, budget=1000)
+    (unlimited,) = api.bake_bones(mesh, estimate=True, budget=1000)
     helped = {joint.bone for joint in unlimited.joints if joint.helpers}
     assert helped >= {bone for finger in FINGERS for bone in bones_of(finger)}

@@ -26,20 +26,20 @@ def keys_of(report: api.CorrectiveReport, bone: str) -> list[str]:
 
 def test_the_budget_is_spent_where_most_is_missing(human: bpy.types.Object) -> None:
     """A finger is thinner than a knee: its keys go first. What is said is what other budgets do."""
-    every = api.bake_correctives(human, bones=BONES, dry_run=True)
-    few = api.bake_correctives(human, bones=BONES, budget=12, dry_run=True)
+    every = api.bake_correctives(human, bones=BONES, estimate=True)
+    few = api.bake_correctives(human, bones=BONES, budget=12, estimate=True)
     assert len(every.key_names) > 24
     assert 11 <= len(few.key_names) <= 12
     for bone in BONES:
         assert keys_of(few, bone) == keys_of(few, flipped_name(bone))
     assert set(few.beyond_budget) >= {"index_02_l", "index_02_r"}
     assert "No keys for" in few.sentence()
-    assert "the Budget is spent elsewhere" in few.sentence()
+    assert "they are worth more elsewhere" in few.sentence()
     (fewer, more_left), (more, less_left) = few.other_budgets
     assert fewer <= 6
     assert 12 < more <= 24
     assert less_left < few.left < more_left < 1.0
-    half = api.bake_correctives(human, bones=BONES, budget=fewer, dry_run=True)
+    half = api.bake_correctives(human, bones=BONES, budget=fewer, estimate=True)
     assert half.left == pytest.approx(more_left)
 
 

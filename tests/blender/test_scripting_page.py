@@ -243,8 +243,9 @@ def test_helper_bones_bring_linear_skinning_nearer() -> None:
     names, printed = run("Bones")
     report = names["report"]
     assert report.after.rms < report.before.rms
-    dry, *lines = printed.splitlines()
-    assert " helpers, " in dry
+    summary, figures, *lines = printed.splitlines()
+    assert " would get " in summary
+    assert " helpers, " in figures
     assert len(lines) == 1 + len(report.joints)
     assert {joint.bone for joint in report.joints} == {"lowerarm_l", "lowerarm_r"}
 

@@ -54,7 +54,7 @@ def drawn_limb(with_viewport: None) -> bpy.types.Object:
     ("space", "mode", "expected"),
     [
         (viewport(), "OBJECT", "Turn on X-ray (Alt Z)"),
-        (viewport(), "POSE", "Turn on Bone X-Ray (Alt Z)"),
+        (viewport(), "POSE", ""),
         (viewport(xray=True), "OBJECT", ""),
         (viewport(xray=True), "POSE", ""),
         (viewport(bone_xray=True), "POSE", ""),
@@ -82,8 +82,8 @@ def test_a_hidden_armature_has_no_hint(drawn_limb: bpy.types.Object) -> None:
 def test_the_overlay_covers_bones_too(drawn_limb: bpy.types.Object) -> None:
     settings = drawn_limb.dq_compensation
     settings.display = "MODIFIER"
-    context = SimpleNamespace(space_data=viewport(), mode="POSE")
+    context = SimpleNamespace(space_data=viewport(), mode="OBJECT")
     assert not display_hints(drawn_limb, context)
     settings.overlay = "LINEAR"
     (hint,) = display_hints(drawn_limb, context)
-    assert "the overlay covers its bones. Turn on Bone X-Ray" in hint
+    assert "the overlay covers its bones. Turn on X-ray" in hint

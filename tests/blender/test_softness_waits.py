@@ -31,6 +31,8 @@ from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.binding.soft_copy import soft_copy
+from dq_compensation.scene.blender.own_objects import temporary_copy
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.status import status_of
@@ -99,15 +101,41 @@ def soft(limb: Scene) -> Positions:
 
 @pytest.fixture
 def softer(limb: Scene, soft: Positions) -> bpy.types.Object:
-    """The limb, whose slider was moved: the soft weights of before act."""
+    """The limb, whose slider was moved to twice of what the soft weights are made for."""
     obj, _ = limb
     obj.dq_compensation.softness = 1.0
     check()
     assert waiting_objects() == [obj]
     assert status_of(obj).softness.older_than == ("softness",)
     assert softness_messages([obj]) == [("Soft weights are older than softness.", True)]
-    assert_shows(obj, soft)
+    assert shows_softer(obj, soft)
+    assert_blends(obj, 1.0 / AMOUNT)
     return obj
+
+
+def assert_blends(obj: bpy.types.Object, share: float) -> None:
+    """It shows a share of the way that the soft weights take vertices, by Blender's own modifiers.
+
+    Without compensation, which depends on where a vertex is.
+    """
+    copy = soft_copy(SkinnedObject(obj))
+    assert copy is not None
+    obj.dq_compensation.factor = 0.0
+    bpy.context.view_layer.update()
+    shown = evaluated_positions(obj)
+    of_copy = evaluated_positions(copy)[: len(shown)]
+    with temporary_copy(obj) as plain:
+        for modifier in list(plain.modifiers):
+            if modifier.type != "ARMATURE":
+                plain.modifiers.remove(modifier)
+        plain.modifiers[0].show_viewport = plain.modifiers[0].use_deform_preserve_volume = True
+        bpy.context.view_layer.update()
+        painted = evaluated_positions(plain)
+    way = of_copy - painted
+    assert np.linalg.norm(way, axis=1).max() > MOVED * size_of(obj)
+    assert distance(shown, painted + share * way, size_of(obj)) <= TOLERANCE
+    obj.dq_compensation.factor = 1.0
+    bpy.context.view_layer.update()
 
 
 def assert_shows(obj: bpy.types.Object, expected: Positions) -> None:
@@ -153,7 +181,7 @@ def test_the_last_result_stays_until_it_is_computed(
 
 
 def test_a_slider_that_is_dragged_computes_nothing(
-    limb: Scene, soft: Positions, monkeypatch: pytest.MonkeyPatch
+    limb: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     obj, _ = limb
     computed = counted_computations(monkeypatch)
@@ -161,9 +189,76 @@ def test_a_slider_that_is_dragged_computes_nothing(
         obj.dq_compensation.softness = softness
         bpy.context.view_layer.update()
     assert not computed
-    assert_shows(obj, soft)
+    assert_blends(obj, 2.0)
     assert computed_in_a_window() == 1
     assert computed == {"Limb": 2}  # computed, and tested
+
+
+def armature_modifier(obj: bpy.types.Object) -> tuple[bool, bool, bool]:
+    """Where it is shown, and whether it preserves the volume."""
+    modifier = obj.modifiers["Armature"]
+    return modifier.show_viewport, modifier.show_render, modifier.use_deform_preserve_volume
+
+
+def test_while_it_waits_positions_are_blended_up_to_twice_the_way(
+    limb: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No tree is built; the Armature modifier, which is on meanwhile, is as before then."""
+    obj, _ = limb
+    before, trees = armature_modifier(obj), set(bpy.data.node_groups)
+    installed = count_calls(monkeypatch, install)
+    for softness, share in ((0.3, 0.6), (0.7, 1.4), (0.05, 0.1)):
+        obj.dq_compensation.softness = softness
+        bpy.context.view_layer.update()
+        assert armature_modifier(obj) == (True, False, True)
+        assert_blends(obj, share)
+    obj.dq_compensation.softness = AMOUNT
+    bpy.context.view_layer.update()
+    assert armature_modifier(obj) == before == (False, False, False)
+    assert set(bpy.data.node_groups) == trees
+    assert not installed.arguments
+    obj.dq_compensation.softness = 0.4
+    assert computed_in_a_window() == 1
+    assert armature_modifier(obj) == before
+    obj.dq_compensation.softness = 1.0
+    assert_blends(obj, 2.0)
+
+
+def test_disable_gives_the_modifier_back_while_it_is_blended(softer: bpy.types.Object) -> None:
+    assert softer.dq_compensation.native.softness_blended
+    disable(softer)
+    assert armature_modifier(softer) == (True, True, False)
+    assert not softer.dq_compensation.native.softness_blended
+
+
+def test_an_undo_to_a_blend_is_brought_up_to_date(softer: bpy.types.Object) -> None:
+    """What a step was saved with goes on: its weights are computed, and the blend ends."""
+    name = softer.name
+    bpy.ops.ed.undo_push(message="dragged")
+    assert computed_in_a_window() == 1
+    bpy.ops.ed.undo_push(message="soft")
+    bpy.ops.ed.undo()
+    obj = bpy.data.objects[name]
+    check()
+    assert obj.dq_compensation.native.softness_blended == bool(waiting_objects())
+    computed_in_a_window()
+    assert armature_modifier(obj) == (False, False, False)
+    assert error(obj) <= TOLERANCE
+
+
+def test_what_reads_the_arriving_shape_waits(limb: Scene) -> None:
+    obj, _ = limb
+    obj.shape_key_add(name="Basis")
+    key = obj.shape_key_add(name="Fat", from_mix=False)
+    for number in range(100):
+        key.points[number].co.z += 0.05
+    key.value = 0.5
+    computed_in_a_window()
+    soft = evaluated_positions(obj)
+    obj.dq_compensation.softness = 1.0
+    check()
+    assert_shows(obj, soft)
+    assert armature_modifier(obj) == (False, False, False)
 
 
 def test_a_check_starts_it(softer: bpy.types.Object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -682,11 +777,11 @@ def compute_on() -> None:
 
 
 @pytest.mark.usefixtures("one_step_each")
-def test_a_timer_computes_it_in_slices(softer: bpy.types.Object, soft: Positions) -> None:
+def test_a_timer_computes_it_in_slices(softer: bpy.types.Object) -> None:
     """Where a modal operator ends, Blender takes the mouse from the slider that is dragged."""
     assert _go_on() == 0.0
     assert is_running()
-    assert_shows(softer, soft)
+    assert_blends(softer, 1.0 / AMOUNT)
     compute_on()
     assert not is_running()
     assert not waiting_objects()

@@ -7,6 +7,7 @@ from pathlib import Path
 import bpy
 import pytest
 
+from dq_compensation import api
 from dq_compensation.pipeline.takes import known_takes, take_checks
 from dq_compensation.pipeline.takes.known_takes import changed_since_cached, read_take, take_problem
 from dq_compensation.pipeline.takes.panel import followers_of_pose
@@ -14,6 +15,8 @@ from dq_compensation.pipeline.takes.settings import takes_of
 from dq_compensation.pipeline.takes.take_checks import check_takes
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session.memory import memories
+from dq_compensation.ui_shared.reporting import last_report
+from tests.blender.scene_builders import linked_copy
 from tests.kept_files import new_file
 from tests.limb import build_bendy_limb, build_limb, key_limb
 
@@ -50,6 +53,26 @@ def test_an_armature_that_is_appended_with_takes_is_watched(
     bpy.context.scene.collection.objects.link(wanted.objects[0])
     bpy.context.view_layer.update()
     assert asked
+
+
+def test_play_take_switches_the_display_on_and_says_so() -> None:
+    """As the checkbox does; meshes that are not enabled are named. A display that is on stays."""
+    obj, armature = build_limb()
+    other = linked_copy(obj)
+    cache_swing(armature)
+    api.enable(obj)
+    playback = settings_of(armature).playback
+    playback.playing = True
+    assert settings_of(obj).display == "GPU"
+    assert last_report([obj.name]) == (
+        "Takes play in the GPU display. Display of Limb is GPU now. "
+        f"Takes play on enabled objects. Enable {other.name}."
+    )
+    playback.playing = False
+    assert (settings_of(obj).display, last_report([obj.name])) == ("GPU", "")
+    bpy.data.objects.remove(other)
+    playback.playing = True
+    assert last_report([obj.name]) == ""
 
 
 # What Blender's evaluation of a bone reads besides its channels.

@@ -28,12 +28,15 @@ def region(patch: pytest.MonkeyPatch, wires: bool = False, **shading: object) ->
     space: Any = next(each for each in spaces if each.type == "VIEW_3D")
     for name, value in shading.items():
         patch.setattr(space.shading, name, value)
-    overlay = SimpleNamespace(show_overlays=True, show_wireframes=wires, show_xray_bone=False)
+    overlay = SimpleNamespace(
+        show_overlays=True, show_wireframes=wires, show_xray_bone=False, show_bones=True
+    )
     context = SimpleNamespace(
         space_data=SimpleNamespace(shading=space.shading, overlay=overlay),
         mode="OBJECT",
         view_layer=bpy.context.view_layer,
         scene=bpy.context.scene,
+        preferences=bpy.context.preferences,
         evaluated_depsgraph_get=bpy.context.evaluated_depsgraph_get,
     )
     patch.setattr(draw_handler, "bpy", SimpleNamespace(context=context, types=bpy.types))

@@ -21,6 +21,8 @@ from steps_basics import (
 from steps_tools import (
     bake,
     bake_to_bones,
+    beside,
+    bones_on_gpu,
     by_example,
     check,
     gpu_display,
@@ -32,6 +34,7 @@ from steps_tools import (
     soften,
     softness,
     softness_and_twist,
+    softness_held,
     solve_folds,
     twist,
 )
@@ -53,6 +56,7 @@ STEPS: tuple[StepFunction, ...] = (
     soften,
     softness,
     softness_and_twist,
+    softness_held,
     twist,
     check,
     off_its_rig,
@@ -62,6 +66,8 @@ STEPS: tuple[StepFunction, ...] = (
     sculpt,
     solve_folds,
     gpu_display,
+    bones_on_gpu,
+    beside,
     play_take,
     save,
 )

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import bpy
 import numpy as np
 from blender_window import Wait
+from bpy_extras.view3d_utils import location_3d_to_region_2d
 from judging import Step
 from mathutils import Quaternion
 from pictures import Picture, screen_picture
@@ -162,8 +163,8 @@ def softness_and_twist(step: Step) -> Wait:
     step.expect(0.1 < begun < 0.9, f"the slider is at {begun:.3f}")
     owner.softness = 0.9
     yield from window.wait_until(lambda: is_made_for(step, 0.9), message)
-    yield from window.wait(20)
-    step.expect(not are_made(), "no progress is shown any more")
+    # They are tested then.
+    yield from window.wait_until(lambda: not are_made(), "Progress is shown for ever.")
     step.expect(owner.twist_spread == begun, f"it stays at {owner.twist_spread:.3f}")
     for part in range(11, 21):
         yield from window.move((x + 10 * part, y))
@@ -171,6 +172,40 @@ def softness_and_twist(step: Step) -> Wait:
     yield from window.wait(10)
     step.expect(owner.twist_spread == 1.0, f"and goes on to {owner.twist_spread:.3f}")
     step.show("The panel and the status bar")
+
+
+def softness_held(step: Step) -> Wait:
+    """Drag Softness twenty times: the picture follows while the mouse is held; no drag is lost."""
+    window, owner = step.window, step.rig.dq_compensation
+    yield from step.enable()
+    owner.softness = 0.5
+    yield from window.wait_until(lambda: is_made_for(step, 0.5), "No soft weights were made.")
+    yield from window.wait(20)
+    x, y = yield from window.find("dq_compensation.softness", 0.6)
+    moved, kept = [], []
+    # Short ones: the last weights are still computed when the next drag begins.
+    with patch.multiple(_reporting(), _SHORTEST_SLICE=0.02, _LONGEST_SLICE=0.02):
+        for number in range(20):
+            way = (25 + number) * (-1) ** number
+            there, begun = step.positions(), owner.softness
+            yield from window.move((x, y))
+            yield from window.event("LEFTMOUSE", "PRESS")
+            for part in range(1, 6):
+                yield from window.move((x + way * part // 5, y))
+            held = owner.softness
+            yield from window.wait(2)
+            moved.append(float(np.abs(step.positions() - there).max()))
+            if number == 0:
+                step.show("While the mouse is held")
+            yield from window.event("LEFTMOUSE", "RELEASE")
+            yield from window.wait(4)
+            kept.append(owner.softness == held != begun)
+    step.expect(all(kept), f"{sum(kept)} of 20 drags stay where they were released")
+    step.expect(min(moved) > 1e-4, f"vertices move by {min(moved):.1e} m at least while held")
+    last = owner.softness
+    yield from window.wait_until(lambda: is_made_for(step, last), "No soft weights were made.")
+    step.expect(not step.settings.native.softness_blended, "the blend ends with the weights")
+    step.show("The last drag, released")
 
 
 def is_made_for(step: Step, softness: float) -> bool:
@@ -550,13 +585,56 @@ def gpu_display(step: Step) -> Wait:
     step.expect_same((yield from step.look("After Ctrl Z")), modifier, "Undone")
 
 
+def bones_on_gpu(step: Step) -> Wait:
+    """The GPU display in Pose Mode: bones lie over the picture, and a click selects one."""
+    window, rig = step.window, step.rig
+    yield from step.enable()
+    yield from step.open_advanced()
+    yield from window.press("dq_compensation.display", 0.75)
+    rig.hide_set(False)
+    rig.show_in_front = True
+    space = window.area.spaces.active
+    space.region_3d.view_distance = 1.2
+    bpy.context.view_layer.objects.active = rig
+    with bpy.context.temp_override(window=window.window, area=window.area):
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.pose.select_all(action="DESELECT")
+    drawn = yield from step.look("Pose Mode")
+    space.overlay.show_bones = False
+    without = yield from step.look("Without bones")
+    step.expect_changed(drawn, without, "Bones lie over the picture", 0.001)
+    space.overlay.show_bones = True
+    bone, region = rig.pose.bones[ELBOW], window.region()
+    middle = rig.matrix_world @ ((bone.head + bone.tail) / 2.0)
+    at = location_3d_to_region_2d(region, space.region_3d, middle)
+    yield from window.click((region.x + round(at.x), region.y + round(at.y)))
+    yield from window.wait(20)
+    active = bpy.context.active_pose_bone
+    step.expect(active == bone, f"the click selects {active.name if active else 'nothing'}")
+    chosen = yield from step.look("Clicked")
+    step.expect_changed(chosen, drawn, "The selected bone has another colour", 0.0001)
+
+
+def beside(step: Step) -> Wait:
+    """Choose Beside: the character once more, as the Armature modifier deforms it; and none."""
+    window, manager = step.window, bpy.context.window_manager
+    window.area.spaces.active.region_3d.view_distance = 2.5
+    yield from step.enable()
+    alone, objects = (yield from step.look("Alone")), len(bpy.data.objects)
+    yield from window.open_panel('page="guide", section="joints"')
+    yield from window.turn("dqc_beside", lambda: manager.dqc_beside == "LINEAR")
+    two = yield from step.look("Beside, the Armature modifier")
+    step.expect_changed(two, alone, "There are two", 0.02)
+    step.expect(len(bpy.data.objects) == objects, "no object is added to the file")
+    yield from window.turn("dqc_beside", lambda: manager.dqc_beside == "NONE")
+    step.expect_same((yield from step.look("None beside")), alone, "The copy is gone")
+
+
 def play_take(step: Step) -> Wait:
     """Cache a take and play it without the armature: the elbow follows the timeline."""
     window = step.window
     empty = yield from empty_view(step)
     yield from step.enable()
-    yield from step.open_advanced()
-    yield from window.press("dq_compensation.display", 0.75)
     # The last frame of a take in a loop shows the first one.
     yield from step.to_frame(22)
     bent = yield from step.look("Frame 22, posed by the armature")
@@ -575,6 +653,7 @@ def play_take(step: Step) -> Wait:
     x, y = yield from window.find("playback.playing", _CHECKBOX)
     yield from window.click((x, y))
     step.expect(step.rig.dq_compensation.playback.playing, "the checkbox plays")
+    step.expect(step.settings.display == "GPU", "and switches the GPU display on")
     # Its panel opens by a click on its name.
     yield from window.click((x + 50, y))
     playback = step.rig.dq_compensation.playback

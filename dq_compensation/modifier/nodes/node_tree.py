@@ -42,6 +42,7 @@ from ..attribute_names import (
     PREFIX,
     SET,
     SOFT_COPY,
+    SOFT_SHARE,
     SOLVED_INPUT,
     SWING_AMOUNT,
     TURN_LIMB,
@@ -100,6 +101,7 @@ _INPUTS = (
     TreeInput("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
     TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
     TreeInput(SOFT_COPY, "Object", None, True, "Has the soft weights, and is posed by them"),
+    TreeInput(SOFT_SHARE, "Float", 1.0, True, "How far vertices go to the soft copy"),
     TreeInput(LINEAR_COPY, "Object", None, True, "The same without Preserve Volume"),
     TreeInput(SOLVED_INPUT, "Object", None, True, "Has tables and offsets of solved shapes"),
     TreeInput("Step", "Float", 0.0, True, "How far apart the points of the soft copy are"),
@@ -126,6 +128,7 @@ def _inputs_of(kind: TreeKind) -> list[TreeInput]:
         "In Viewport": kind.switched,
         "In Renders": kind.switched,
         SOFT_COPY: kind.base == "SOFT",
+        SOFT_SHARE: kind.blends_softness,
         LINEAR_COPY: kind.base == "SOFT" and kind.blended,
         SOLVED_INPUT: kind.solved is not None,
         "Step": kind.stepped,
@@ -168,6 +171,10 @@ def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Field]]:
 Motion = Callable[[Vector], Vector]
 # From where a vertex was and is to where it should be.
 Finish = Callable[[Vector, Vector], Vector]
+
+
+# The square of a share's distance from 1.
+_LEAST_BLEND = 1e-9
 
 
 class _Assembly:
@@ -257,7 +264,13 @@ class _Assembly:
         if self.kind.stepped or self.kind.shaped or self.kind.unmasks:
             known = self.mesh.capture({"arriving": self.b.position})
             self.mesh, self.arriving_shape = known.geometry, known.fields["arriving"]
-        return self._place_by(SOFT_COPY)
+        place = self._place_by(SOFT_COPY)
+        if not self.kind.blends_softness:
+            return place
+        # Only while Softness is dragged, when the Armature modifier has posed what arrives.
+        share, painted = self.inputs[SOFT_SHARE], self.b.position
+        is_blended = (share - 1.0) * (share - 1.0) > _LEAST_BLEND
+        return self.b.choose(is_blended, place, painted + (place - painted) * share)
 
     def _place_by(self, copy_input: str) -> Vector:
         """Where the Armature modifier of a copy with soft weights takes the arriving shape."""

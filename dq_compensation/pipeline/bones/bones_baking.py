@@ -37,7 +37,7 @@ def bake_bones(
 
     Characters on one armature share the helpers. Each is disabled, and its plain Armature modifier
     deforms it; or a copy of it and of the armature is. A character that needs no helpers, or is
-    worse with them, and a dry run leave everything as it was.
+    worse with them, and an estimate leave everything as it was.
 
     Args:
         objects: mesh objects, enabled or not.
@@ -61,7 +61,7 @@ def bake_bones(
         part = _BONES if options.with_correctives else 1.0
         span = (part * number / len(sources), part / len(sources))
         fitted.append((yield from fit_bones(source, found, options, span)))
-    if options.dry_run:
+    if options.estimate:
         return [_remembered(*each) for each in zip(fitted, most_keys, strict=True)]
     written = [
         _not_written(each) if each.report.worse else write_bones(each, options) for each in fitted
@@ -81,14 +81,14 @@ def _not_written(found: Fitted) -> Written:
     """A bake that would be worse; the panel keeps the report of an earlier bake."""
     for obj in found.source.objects:
         if kept_record(obj) is None:
-            remember_report(obj, found.report.sentence())
+            remember_report(obj, found.report.sentence(), summary=found.report.summary())
     return Written(found, found.report)
 
 
 def _remembered(found: Fitted, most_keys: int) -> BonesReport:
-    """The report of a dry run, which the panel shows."""
+    """The report of an estimate, which the panel shows."""
     keys = f"Besides, up to {counted(most_keys, 'shape key')} come." if most_keys else ""
-    report = replace(found.report, dry_run=True, correctives=keys)
+    report = replace(found.report, estimate=True, correctives=keys)
     for obj in found.source.objects:
-        remember_report(obj, report.sentence(), dry_run=True)
+        remember_report(obj, report.sentence(), summary=report.summary(), estimate=True)
     return report

@@ -108,6 +108,8 @@ def check_bones(
         armature_name=source.armature.name,
         joints=tuple(joints),
         vertices=int(np.count_nonzero(follows.any(axis=1))),
+        engine=options.engine,
+        influences=int(np.count_nonzero(skinning.weights > 0.0, axis=1).max()),
         before=parts[0].before,
         after=parts[0].after,
         in_actions=parts[1] if len(parts) > 1 else None,
@@ -176,7 +178,7 @@ def _limit(
 
     if options.bones and most_is(~chosen):
         return "Most of it is at joints that were not chosen: choose All Joints."
-    if 0 < options.influences < _FEW_INFLUENCES:
+    if 0 < options.most_influences < _FEW_INFLUENCES:
         return "Vertices have no room for helpers with so few Influences: allow 4."
     if most_is(chosen & ~helped):
         return (
@@ -188,7 +190,7 @@ def _limit(
     if options.poses == "FRAMES" and with_helpers <= _MUCH**2 * without:
         return "The fitted poses say too little about others: choose Range and Actions."
     ways = []
-    if 0 < options.influences < _MANY_INFLUENCES:
+    if 0 < options.most_influences < _MANY_INFLUENCES:
         ways.append(f"allow {_MANY_INFLUENCES} Influences")
     if not options.with_correctives:
         ways.append("turn on With Correctives")

@@ -31,7 +31,7 @@ from .fitted_poses import read_poses
 from .helper_bones import HelperSkinning
 from .helper_fitting import FitOptions, FittedHelpers, fit_helpers
 from .helper_naming import in_mirrored_order
-from .options import BonesOptions
+from .options import ENGINES, BonesOptions
 from .twist_bones import TwistedRig
 
 _REFUSAL_NO_JOINT = (
@@ -102,12 +102,15 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> Int32s:
 def _budget(source: RigSource, options: BonesOptions) -> int:
     """How many helpers come at most.
 
-    Where bones are chosen, theirs may be as many as those of all would be.
+    Where bones are chosen, theirs may be as many as those of all would be. A rig that has as many
+    bones as its engine allows gets helpers all the same: the report says what to set there.
     """
     if options.budget:
         return options.budget
     every = pairs_to_help(source, replace(options, bones=()))
-    return _EACH * len(np.unique(every[:, 1]))
+    most, room = _EACH * len(np.unique(every[:, 1])), ENGINES[options.engine].bones
+    room -= deforming_bones_of(source)
+    return min(most, room) if room > 0 else most
 
 
 def deforming_bones_of(source: RigSource) -> int:
@@ -201,7 +204,7 @@ class _FitOfRig:
         tolerance, rig = options.tolerance / unit, self.rig
         parts = self._motion_weights(tolerance)
         limits = FitOptions(
-            most_influences=options.influences,
+            most_influences=options.most_influences,
             tolerance=tolerance,
             pieces=self.source.pieces,
             pose_weights=self._pose_weights(parts, "fitted"),

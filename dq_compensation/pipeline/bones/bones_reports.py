@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 
 from ...bake.deviations import Deviation
 from ...wording import counted, rounded
+from .options import ENGINES, Engine
+
+# As many influences Blender's exporter for glTF writes by default.
+_GLTF_INFLUENCES = 4
 
 
 @dataclass(frozen=True)
@@ -92,13 +96,15 @@ class BonesReport(HelperErrors):
         object_names: the meshes that were baked.
         onto_names: the meshes that have the weights: themselves, or their copies.
         vertices: how many of them follow helpers now.
+        engine: what the bake is for.
+        influences: the most bones that a vertex follows.
         gauges: how many more bones there are that do not deform.
         deforming: how many deforming bones the armature has with the helpers.
         advice: a sentence about what to change, where more than half of the error remains, or why
             there are no helpers; else empty.
         used: sentences about what else uses the weights that have changed; empty without any.
         correctives: a sentence about the correctives that were added; empty without any.
-        dry_run: whether nothing was written.
+        estimate: whether nothing was written.
         other_budgets: about half and twice as many helper bones, where there may be as many, and
             the part of the root mean square that would remain with them, about.
         bones: how many helper bones there are.
@@ -109,6 +115,8 @@ class BonesReport(HelperErrors):
     armature_name: str
     joints: tuple[JointReport, ...]
     vertices: int
+    engine: Engine
+    influences: int
     gauges: int
     deforming: int
     advice: str
@@ -116,7 +124,7 @@ class BonesReport(HelperErrors):
     worse: bool = False
     used: str = ""
     correctives: str = ""
-    dry_run: bool = False
+    estimate: bool = False
     other_budgets: tuple[tuple[int, float], ...] = ()
     bones: int = field(init=False)
 
@@ -127,49 +135,86 @@ class BonesReport(HelperErrors):
     @property
     def written(self) -> bool:
         """Whether the characters, or their copies, have the helper bones."""
-        return bool(self.bones) and not self.worse and not self.dry_run
+        return bool(self.bones) and not self.worse and not self.estimate
 
     def sentence(self) -> str:
         """For the status line and the panel."""
-        names = ", ".join(self.object_names)
-        if self.bones and self.worse:
-            return (
-                f"Nothing was changed: {counted(self.bones, 'helper bone')} would make {names} "
-                f"worse than the plain Armature modifier. {self._compared_in_poses} {self.advice}"
-            ).rstrip()
+        return " ".join(filter(None, (self.summary(), *self._details)))
+
+    def summary(self) -> str:
+        """What came of it, and what to set in the exporter and in the engine."""
+        names, helpers = ", ".join(self.object_names), counted(self.bones, "helper bone")
         if not self.bones:
             return (
                 f"{names} needs no helper bones: the plain Armature modifier is off by "
-                f"{rounded(self.before.largest)} mm at most. {self.advice} "
-                "Nothing was changed."
+                f"{rounded(self.before.largest)} mm at most."
             )
-        joints = sum(joint.helpers > 0 for joint in self.joints)
-        onto = "" if self.onto_names == self.object_names else f" onto {', '.join(self.onto_names)}"
-        begin = f"Nothing was changed. A bake of {names} gives"
-        if not self.dry_run:
-            begin = f"Baked {names}{onto} to"
-        text = (
-            f"{begin} {counted(self.bones, 'helper bone')} of "
-            f"{counted(joints, 'joint')}; {counted(self.vertices, 'vertex')} "
-            f"{'follows' if self.vertices == 1 else 'follow'} them. There are "
-            f"{counted(self.deforming, 'deforming bone')} in all. {self._compared_in_poses}"
-        )
-        worst = max(self.joints, key=lambda joint: joint.after.largest)
+        if self.worse:
+            return (
+                f"Nothing was changed: {helpers} would make {names} worse than the plain Armature "
+                "modifier."
+            )
+        begin = f"Baked {names}{self._onto} to {helpers}"
+        if self.estimate:
+            begin = f"{names} would get {helpers}"
+        return " ".join((f"{begin}: worst {self._worst}.", *self._to_set))
+
+    @property
+    def _worst(self) -> str:
+        """The largest error in all poses, and the joint that it is at."""
         others = self.in_actions.after.largest if self.in_actions is not None else 0.0
-        if worst.after.largest == max(self.after.largest, others):
-            text += f" The largest is at {worst.bone}."
-        for count, part in self.other_budgets:
-            text += (
-                f" With {counted(count, 'helper')} about {rounded(100.0 * part, 2)} % (rms) remain."
+        largest = max(self.after.largest, others)
+        at = max(self.joints, key=lambda joint: joint.after.largest)
+        where = f" at {at.bone}" if at.after.largest == largest else ""
+        return f"{rounded(largest)} mm{where}"
+
+    @property
+    def _to_set(self) -> list[str]:
+        """What the defaults of exporters and of the engine would leave out."""
+        found = []
+        if self.influences > _GLTF_INFLUENCES:
+            found.append(
+                f"In the glTF exporter set Data > Skinning > Bone Influences to {self.influences}; "
+                "FBX and USD need nothing."
             )
+        if 0 < ENGINES[self.engine].bones < self.deforming:
+            found.append(
+                f"There are {self.deforming} deforming bones: turn on Support 16-bit Bone Index in "
+                "Unreal's Project Settings."
+            )
+        return found
+
+    @property
+    def _onto(self) -> str:
+        return "" if self.onto_names == self.object_names else f" onto {', '.join(self.onto_names)}"
+
+    @property
+    def _details(self) -> list[str]:
+        """The figures, and what else to know."""
+        if not self.bones:
+            return [self.advice, "Nothing was changed."]
+        if self.worse:
+            return [self._compared_in_poses, self.advice]
+        joints = sum(joint.helpers > 0 for joint in self.joints)
+        follow = "follows" if self.vertices == 1 else "follow"
+        found = [
+            "Nothing was changed." if self.estimate else "",
+            f"The helpers are at {counted(joints, 'joint')}; {counted(self.vertices, 'vertex')} "
+            f"{follow} them. There are {counted(self.deforming, 'deforming bone')} in all.",
+            self._compared_in_poses,
+        ]
+        for count, part in self.other_budgets:
+            remain = rounded(100.0 * part, 2)
+            found.append(f"With {counted(count, 'helper')} about {remain} % (rms) remain.")
         if self.gauges:
-            text += (
-                f" {counted(self.gauges, 'more bone')} {'does' if self.gauges == 1 else 'do'} not "
+            found.append(
+                f"{counted(self.gauges, 'more bone')} {'does' if self.gauges == 1 else 'do'} not "
                 "deform: export deforming bones only."
             )
-        if onto:
-            text += f" {names} is hidden; Alt H in Object Mode shows it."
-        return " ".join(filter(None, (text, self.advice, self.used, self.correctives)))
+        if self._onto:
+            names = ", ".join(self.object_names)
+            found.append(f"{names} is hidden; Alt H in Object Mode shows it.")
+        return [*found, self.advice, self.used, self.correctives]
 
     @property
     def _compared_in_poses(self) -> str:

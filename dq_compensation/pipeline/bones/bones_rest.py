@@ -62,7 +62,7 @@ def bake_rest(
     report = replace(report, correctives=" ".join(each.sentence() for each in found))
     for obj, each in zip(objects, found, strict=True):
         add_to_record(obj, keys=list(each.key_names))
-        remember_report(obj, report.sentence(), of_bones=True)
+        remember_report(obj, report.sentence(), summary=report.summary(), of_bones=True)
     return report
 
 

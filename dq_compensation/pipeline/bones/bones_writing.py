@@ -80,7 +80,7 @@ def write_bones(found: Fitted, options: BonesOptions) -> Written:
         onto_names=tuple(obj.name for obj in objects),
     )
     for obj in objects:
-        remember_report(obj, report.sentence(), of_bones=True)
+        remember_report(obj, report.sentence(), summary=report.summary(), of_bones=True)
     return Written(found, report, tuple(names))
 
 

@@ -37,8 +37,11 @@ game engine, then deforms the character like DQ Compensation. Esc stops"""
     bones: EnumProperty(name="Joints", description="Which joints get helper bones", items=BONES)
 
     def draw(self, context: Context) -> None:
-        *shown, _dry_run = property_names(BonesOptions)
-        column = draw_properties(self, ("bones", *shown))
+        column = draw_properties(self, ("engine", "bones"))
+        names = (
+            each for each in property_names(BonesOptions) if each not in {"engine", "estimate"}
+        )
+        self.draw_details(column, tuple(names))
         self.draw_bone_count(context, column)
         draw_outcome(self, column, " The mesh keeps its former weights for Replace Earlier Bake.")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from bpy.types import Context, UILayout
 
 from ...bake.panel import AFTER_REPORTS, BAKE_ROWS
-from ..correctives.panel import draw_with_dry_run
+from ..correctives.panel import draw_with_estimate
 from .operators import DQC_OT_remove_bake
 
 
 def _draw_buttons(layout: UILayout) -> None:
-    draw_with_dry_run(layout, "dqc.bake_bones", "BONE_DATA")
+    draw_with_estimate(layout, "dqc.bake_bones", "BONE_DATA")
 
 
 def _draw_removal(layout: UILayout, context: Context) -> None:

@@ -109,7 +109,7 @@ def bake_correctives_of(
 ) -> Generator[Progress, None, list[CorrectiveReport]]:
     """Bake correctives of characters that are read already; see `bake_correctives`."""
     bakes = require_correctives(sources, options)
-    if options.dry_run:
+    if options.estimate:
         return (yield from _counted_keys(bakes))
     return (yield from bake_characters(bakes, options, _READING))
 
@@ -117,15 +117,16 @@ def bake_correctives_of(
 def _counted_keys(
     bakes: Sequence[CorrectiveBake],
 ) -> Generator[Progress, None, list[CorrectiveReport]]:
-    """The reports of a dry run, which the panel shows."""
+    """The reports of an estimate, which the panel shows."""
     reports = []
     for number, bake in enumerate(bakes):
         obj, length = bake.source.obj, 1.0 / len(bakes)
         steps = with_progress(bake.gather(), f"Reading {obj.name}", number * length, length)
         gathered = yield from steps
         names = tuple(name for some in bake.names(gathered) for name in some if name is not None)
-        reports.append(replace(bake.report(obj, gathered, names), dry_run=True))
-        remember_report(obj, reports[-1].sentence(), dry_run=True)
+        report = replace(bake.report(obj, gathered, names), estimate=True)
+        remember_report(obj, report.sentence(), summary=report.summary(), estimate=True)
+        reports.append(report)
     return reports
 
 

@@ -44,7 +44,7 @@ class CorrectiveReport(KeyReport):
         other_budgets: about half and twice as many keys, where there may be as many, and the part
             that these would leave.
         unparented: bones without keys, whose joints are found from the mesh alone.
-        dry_run: whether nothing was written; the keys are those that would come.
+        estimate: whether nothing was written; the keys are those that would come.
         verdict: Blender's own modifier without and with the keys from our deformation. Bones
             without keys count.
     """
@@ -56,35 +56,41 @@ class CorrectiveReport(KeyReport):
     left: float = 0.0
     other_budgets: tuple[tuple[int, float], ...] = ()
     unparented: tuple[str, ...] = ()
-    dry_run: bool = False
+    estimate: bool = False
     verdict: Verdict = field(default_factory=Verdict)
 
     def sentence(self) -> str:
         """See `KeyReport`."""
-        if not self.key_names:
-            needs = f"{self.object_name} needs no correctives of these bones: nothing was baked."
-            return needs + self._left_out
-        bones = counted(self.bones, "bone")
-        keys = counted(len(self.key_names), "corrective")
-        verdict = self.verdict
-        if self.dry_run:
-            would = f"Nothing was changed. A bake of {self.object_name} gives {keys} of {bones}."
-            return would + self._spent + self._left_out + self._ending
-        worse = (
-            "Worse than the plain Armature modifier where several joints turn at once, as keys of "
-            "neighbouring joints add up: use Bake to Bones. "
-        )
-        return (
-            (worse if verdict.worse_at_once else "")
-            + f"Baked {keys} of {bones} of {self.object_name}{self._onto}."
-            + _comparison(
-                "In {poses} poses of several joints", verdict.before_at_once, verdict.after_at_once
+        details = self._spent + self._left_out + self._ending
+        if self.key_names and not self.estimate:
+            verdict = self.verdict
+            details = (
+                _comparison(
+                    "In {poses} poses of several joints",
+                    verdict.before_at_once,
+                    verdict.after_at_once,
+                )
+                + _comparison("In {poses} poses of one joint", verdict.before, verdict.after)
+                + details
             )
-            + _comparison("In {poses} poses of one joint", verdict.before, verdict.after)
-            + self._spent
-            + self._left_out
-            + self._ending
-        )
+        return self.summary() + details
+
+    def summary(self) -> str:
+        """See `KeyReport`."""
+        if not self.key_names:
+            return f"{self.object_name} needs no correctives of these bones: nothing was baked."
+        keys, bones = counted(len(self.key_names), "corrective"), counted(self.bones, "bone")
+        if self.estimate:
+            return f"{self.object_name} would get {keys} of {bones}. Nothing was changed."
+        worse = ""
+        if self.verdict.worse_at_once:
+            worse = (
+                "Worse than the plain Armature modifier where several joints turn at once, as keys "
+                "of neighbouring joints add up: use Bake to Bones. "
+            )
+        left = self.verdict.after.and_also(self.verdict.after_at_once)
+        worst = f": worst {rounded(left.largest)} mm" if left.poses else ""
+        return f"{worse}Baked {keys} of {bones} of {self.object_name}{self._onto}{worst}."
 
     @property
     def _spent(self) -> str:
@@ -108,7 +114,7 @@ class CorrectiveReport(KeyReport):
                 f"{rounded(self.tolerance)} mm there."
             )
         if self.beyond_budget:
-            text += f" No keys for {listed(self.beyond_budget)}: the Budget is spent elsewhere."
+            text += f" No keys for {listed(self.beyond_budget)}: they are worth more elsewhere."
         if self.unparented:
             text += (
                 f" No keys for {listed(self.unparented)}, whose joints are found from the mesh "

@@ -12,8 +12,9 @@ from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ...bake.operators import (
-    KEY_OPTIONS,
+    KEY_DETAILS,
     Bakes,
+    HasDetails,
     draw_outcome,
     draw_properties,
     meshes_to_bake,
@@ -53,13 +54,15 @@ BONES = (
 )
 
 
-_DRY_RUN = "Say in the panel how many helper bones or shape keys the bake gives. Nothing is changed"
+_ESTIMATE = (
+    "Say in the panel how many helper bones or shape keys the bake gives. Nothing is changed"
+)
 
 
-class ChoosesJoints(RunsInSteps):
+class ChoosesJoints(HasDetails, RunsInSteps):
     """The joints of operators that run in steps, and their dialog.
 
-    An operator has the property `bones`, with the items `BONES`, and the option `dry_run`, which
+    An operator has the property `bones`, with the items `BONES`, and the option `estimate`, which
     has a button of its own.
     """
 
@@ -72,12 +75,12 @@ class ChoosesJoints(RunsInSteps):
     @classmethod
     def description(cls, context: Context, properties: Any) -> str:
         """The tooltip of both buttons."""
-        return _DRY_RUN if properties.dry_run else (cls.__doc__ or "")
+        return _ESTIMATE if properties.estimate else (cls.__doc__ or "")
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         if not _selected_bones(context):
             self.bones = "ALL"
-        return self.ask(context, "Dry Run" if getattr(self, "dry_run", False) else "Bake")
+        return self.ask(context, "Estimate" if getattr(self, "estimate", False) else "Bake")
 
     def draw_bone_count(self, context: Context, layout: UILayout) -> None:
         """Draw the number of selected bones, where these are chosen."""
@@ -129,12 +132,10 @@ character like DQ Compensation in any pose, without the add-on. Esc stops"""
     )
 
     def draw(self, context: Context) -> None:
-        column = draw_properties(self, ("bones", "directions"))
-        if options_from(self, CorrectiveOptions).directions != "ACTION":
-            column.prop(self, "angles")
-            column.prop(self, "twist_angles")
-        for name in ("mirror", "budget", *KEY_OPTIONS, "much_memory"):
-            column.prop(self, name)
+        column = draw_properties(self, ("target", "bones", "directions"))
+        turned = self.properties.directions == "LIMBS"
+        angles = ("angles", "twist_angles") if turned else ()
+        self.draw_details(column, (*angles, "mirror", "budget", *KEY_DETAILS, "much_memory"))
         self.draw_bone_count(context, column)
         draw_outcome(self, column)
 
@@ -203,7 +204,7 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
 
 
 @with_option_properties(KeyOptions)
-class DQC_OT_examples_to_correctives(RunsInSteps, Bakes):
+class DQC_OT_examples_to_correctives(HasDetails, RunsInSteps, Bakes):
     """Make driven shape keys of the example poses: the Armature modifier then shows them without \
 the add-on. Esc stops"""
 
@@ -215,7 +216,8 @@ the add-on. Esc stops"""
         return self.ask(context)
 
     def draw(self, context: Context) -> None:
-        column = draw_properties(self, (*KEY_OPTIONS, "much_memory"))
+        column = draw_properties(self, ("target",))
+        self.draw_details(column, (*KEY_DETAILS, "much_memory"))
         draw_outcome(self, column)
 
     def steps(self, context: Context) -> Steps:

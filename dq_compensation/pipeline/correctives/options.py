@@ -75,12 +75,13 @@ class CorrectiveOptions(KeyOptions, JointOptions):
         unit="°",
     )
     budget: int = props.IntProperty(
+        name="Most Keys",
         description="The most shape keys of a character, where they are worth most. 0: no limit",
         default=200,
         min=0,
         soft_max=1000,
     )
-    dry_run: bool = props.BoolProperty(
+    estimate: bool = props.BoolProperty(
         description="Count the keys and report only: nothing is changed",
         default=False,
         options={"SKIP_SAVE"},

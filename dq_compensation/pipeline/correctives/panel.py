@@ -12,17 +12,17 @@ from ...examples.panel import EXAMPLE_ROWS
 from ...scene.settings.object_settings import settings_of
 
 
-def draw_with_dry_run(layout: UILayout, name: str, icon: str) -> None:
-    """Draw the two buttons of an operator with the option `dry_run`."""
+def draw_with_estimate(layout: UILayout, name: str, icon: str) -> None:
+    """Draw the two buttons of an operator with the option `estimate`."""
     row = layout.row(align=True)
     row.operator(name, icon=icon)
     # Operator properties are typed by their operators, which our class names do not tell.
-    dry: Any = row.operator(name, text="Dry Run")
-    dry.dry_run = True
+    button: Any = row.operator(name, text="Estimate")
+    button.estimate = True
 
 
 def _draw_bake_rows(layout: UILayout) -> None:
-    draw_with_dry_run(layout, "dqc.bake_correctives", "DRIVER")
+    draw_with_estimate(layout, "dqc.bake_correctives", "DRIVER")
 
 
 def _draw_example_rows(layout: UILayout, obj: Object) -> None:

@@ -8,17 +8,18 @@ from bpy.types import Context, Object, UILayout, ViewLayer
 
 from ...scene.selected_characters import known_meshes
 from ...scene.settings.object_settings import settings_of
-from ...ui_shared.reporting import is_running
+from ...ui_shared.reporting import is_running, report_in_panel
 from ...ui_shared.sentences import draw_sentence
 from ...ui_shared.sidebar import PAGES_OF_FEATURES, RowsOfItems, SubPanel
 from ...wording import counted, listed
 from ..takes import caching
 from .known_takes import LOST, changed_since_cached, take_problem
 from .operators import armature_with_takes, other_armatures, target_armature
-from .settings import DQCompensationTake, active_take, take_settings_of, takes_of
+from .settings import PLAY_CHANGED, DQCompensationTake, active_take, take_settings_of, takes_of
 from .stored_takes import is_take
 
 _GPU_ONLY = "Takes play in the GPU display. Set Display of {objects} to GPU."
+_SWITCHED = "Takes play in the GPU display. Display of {objects} is GPU now."
 _DISABLED = "Takes play on enabled objects. Enable {objects}."
 _OUT_OF_DATE = "{name} is out of date: {parts} changed since it was cached."
 
@@ -131,15 +132,37 @@ def followers_of_pose(armature: Object, view_layer: ViewLayer) -> list[str]:
     """Sentences about the meshes of a view layer on which no take of their armature plays."""
     meshes = [(obj.name, settings_of(obj)) for obj in known_meshes(armature, view_layer)]
     disabled = [name for name, own in meshes if not own.is_enabled]
-    modified = [name for name, own in meshes if own.is_enabled and own.display != "GPU"]
+    modified = [mesh.name for mesh in _in_other_display(armature, view_layer)]
     told = ((_DISABLED, disabled), (_GPU_ONLY, modified))
     return [text.format(objects=listed(names)) for text, names in told if names]
+
+
+def _in_other_display(armature: Object, view_layer: ViewLayer) -> list[Object]:
+    """The enabled meshes of a view layer on an armature that the GPU display does not show."""
+    meshes = ((obj, settings_of(obj)) for obj in known_meshes(armature, view_layer))
+    return [obj for obj, own in meshes if own.is_enabled and own.display != "GPU"]
+
+
+def _show_played(playback: Any, context: Context) -> None:
+    """Give the characters that a take begins to play on the display that plays it, and say so."""
+    if not playback.playing:
+        report_in_panel("")
+        return
+    armature: Object = playback.id_data
+    switched = _in_other_display(armature, context.view_layer)
+    for mesh in switched:
+        settings_of(mesh).display = "GPU"
+    told = followers_of_pose(armature, context.view_layer)
+    if switched:
+        told.insert(0, _SWITCHED.format(objects=listed([mesh.name for mesh in switched])))
+    report_in_panel(" ".join(told))
 
 
 CLASSES = (DQC_UL_takes,)
 
 FOLLOWS = (
     (PLAYBACK_PANELS, PlayPanel),
+    (PLAY_CHANGED, _show_played),
     (
         PAGES_OF_FEATURES,
         (

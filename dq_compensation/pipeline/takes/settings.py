@@ -32,6 +32,9 @@ INTERPOLATIONS = (
 NAME_CHANGED: Event = []
 """The name of a take."""
 
+PLAY_CHANGED: Event = []
+"""Whether a take plays."""
+
 # Of playback: library overrides can change it. Nothing of it can be animated: what plays is
 # arranged on the GPU once, not in every frame.
 _PLAYED: dict[str, Any] = {
@@ -72,8 +75,9 @@ class DQCompensationPlayback(PropertyGroup):
 
     playing: bool = props.BoolProperty(
         name="Play Take",
-        description="Play the take in the GPU display, in the place of the pose of the armature",
-        **_PLAYED,
+        description="Play the take in the GPU display, in the place of the pose of the armature. "
+        "The characters on the armature get this display",
+        **(_PLAYED | {"update": calls(PLAY_CHANGED, SHOWN_CHANGED)}),
     )
     take: str = props.StringProperty(description="The take that plays", **_PLAYED)
     loop: bool = props.BoolProperty(

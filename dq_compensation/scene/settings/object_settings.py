@@ -313,6 +313,7 @@ class DQCompensationNativeState(PropertyGroup):
     base_hidden: bool = props.BoolProperty()
     passing: bool = props.BoolProperty()
     passing_in_renders: bool = props.BoolProperty()
+    softness_blended: bool = props.BoolProperty()
     hidden: bool = props.BoolProperty()
     hidden_from_camera: bool = props.BoolProperty()
     # The hidden object that has the soft weights.

@@ -251,6 +251,7 @@ def _find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> 
     replaced = _replaced(subject)
     native = subject.before_enable
     meant = native.base_left_on or native.passing or native.passing_in_renders
+    meant |= native.softness_blended
     if replaced is not None and not meant and acts(replaced):
         yield _twice(subject.obj.name, replaced)
     if replaced is not None and (said := other_renders_warning(subject.obj)) is not None:
