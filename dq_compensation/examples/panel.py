@@ -9,6 +9,7 @@ import bpy
 from bpy.types import Context, Object, UILayout
 
 from ..folds.panel import draw_folds
+from ..modifier.found_bones import found_bones
 from ..scene.blender.armature import armature_of
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
@@ -86,7 +87,7 @@ class ExamplePanel(SubPanel):
             draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
         column = layout.column()
         column.enabled = reason is None
-        _adding(column, context, obj, settings)
+        _adding(column, obj, settings)
         result = status_of(obj).example_result
         if result:
             draw_sentence(layout, context, result, "CHECKMARK")
@@ -127,29 +128,25 @@ def _edit_buttons(row: UILayout, text: str) -> None:
     row.operator("dqc.example_edit", text=f"{text} Edit", icon="EDITMODE_HLT").mode = "EDIT"
 
 
-def _adding(
-    layout: UILayout, context: Context, obj: Object, settings: DQCompensationSettings
-) -> None:
+def _adding(layout: UILayout, obj: Object, settings: DQCompensationSettings) -> None:
     """The bone of the next example, and its support."""
-    rig = SkinnedObject(obj).find_rig()
-    if rig is None:
+    if SkinnedObject(obj).find_rig() is None:
         return
-    bones = armature_of(rig)
-    layout.prop_search(settings, "example_bone", bones, "bones", text="Bone", icon="BONE_DATA")
     bone = active_bone(obj)
-    if not settings.example_bone:
-        text = shortened(context, bone) if bone else "Choose a bone"
-        layout.label(text=text, icon="BONE_DATA")
+    placeholder = bone or "Choose a bone"
+    layout.prop(settings, "example_bone", icon="BONE_DATA", placeholder=placeholder)
     row = layout.row(align=True)
     row.scale_y = 1.3
     row.operator("dqc.example_add", text="Add and Sculpt", icon="SCULPTMODE_HLT").mode = "SCULPT"
     row.operator("dqc.example_add", text="Add and Edit", icon="EDITMODE_HLT").mode = "EDIT"
-    shown = settings.overlay == "SUPPORT" and settings.support_bone == bone
+    # Of a control it is that of the joint which it turns.
+    known = bone in found_bones(obj).all
+    shown = settings.overlay == "SUPPORT" and (settings.support_bone == bone or not known)
     row = layout.row(align=True)
     text = "Hide Support" if shown else "Show Support"
     row.operator("dqc.support_show", text=text, icon="OVERLAY", depress=shown)
     row.operator("dqc.support_paint", icon="WPAINT_HLT")
-    shared = settings.example_bones.get(bone)
+    shared = settings.example_bones.get(settings.support_bone if shown else bone)
     if shared is not None:
         layout.prop_search(shared, "support", obj, "vertex_groups")
         if shared.support not in obj.vertex_groups:
@@ -182,8 +179,8 @@ def _active_example(
     column = layout.column()
     column.prop(item, "factor", slider=True)
     rig = SkinnedObject(obj).find_rig()
-    if rig is not None and item.bone not in (bones := armature_of(rig)).bones:
-        column.prop_search(item, "bone", bones, "bones", icon="BONE_DATA")
+    if rig is not None and item.bone not in armature_of(rig).bones:
+        column.prop(item, "bone", icon="BONE_DATA")
     keys = obj.data.shape_keys if isinstance(obj.data, bpy.types.Mesh) else None
     if keys is not None and item.key not in keys.key_blocks:
         column.prop_search(item, "key", keys, "key_blocks", icon="SHAPEKEY_DATA")

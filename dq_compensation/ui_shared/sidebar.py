@@ -189,6 +189,10 @@ def own_panels(context: Context) -> list[type[SubPanel]]:
     return [panel for panels in OWN_PANELS for panel in panels(context)]
 
 
+NAME_PART = 2 / 3
+"""The part of a row that the name in it gets. Blender cuts the middle of a longer one."""
+
+
 def _split(layout: UILayout) -> None:
     """Let the names of properties stand beside them."""
     layout.use_property_split = True

@@ -163,7 +163,6 @@ def test_an_override_that_is_not_editable_says_why_its_settings_are_grey(
             shown = settings_of(character.shown(owner))
             assert shown.is_property_readonly("factor") == (not fully)
             assert ("The settings are grey" in said) == (not fully)
-            assert settings_of(owner).is_property_readonly("active_joint") == (not fully)
 
 
 def test_a_preset_that_computes_is_never_shown_as_the_look(

@@ -37,7 +37,12 @@ from .choices import (
 )
 from .declaration import FACTOR, Declaration, declared_in, frozen_values, property_group, props
 from .example_settings import CLASSES as EXAMPLE_CLASSES
-from .example_settings import DQCompensationExampleBone, DQCompensationExamplePose, Items
+from .example_settings import (
+    OFFERS_BONES,
+    DQCompensationExampleBone,
+    DQCompensationExamplePose,
+    Items,
+)
 from .setting_events import (
     CHARACTER_SETTING_CHANGED,
     FOLLOWED_SETTING_CHANGED,
@@ -426,13 +431,12 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         override={"LIBRARY_OVERRIDABLE"},
         update=_activate_painted,
     )
-    active_joint: int = props.IntProperty(
-        description="The bone that is chosen in the list of joints",
-        options={"SKIP_SAVE"},
-        override={"LIBRARY_OVERRIDABLE"},
-    )
     example_bone: str = props.StringProperty(
-        name="Bone", description="The bone that gets the next example pose. Empty: the active bone"
+        name="Bone",
+        description="The bone that gets the next example pose. Empty: the active bone. The list "
+        "has the bones that move the skin: first those that the active control turns, then those "
+        "that are turned farthest",
+        **OFFERS_BONES,
     )
     support_bone: str = props.StringProperty(
         name="Support Of",
