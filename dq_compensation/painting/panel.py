@@ -122,8 +122,7 @@ def _weights(layout: UILayout, obj: Object, active_object: Object | None) -> Non
         depress=is_brushed,
     )
     paint.group = kind
-    if paints:
-        row.operator("dqc.paint_done", icon="CHECKMARK")
+    row.operator("dqc.paint_done", icon="CHECKMARK")
     _changes(layout.column(align=True), kind)
 
 

@@ -82,14 +82,6 @@ class DQC_OT_help(Operator):
         return {"FINISHED"}
 
 
-def draw_help(header: UILayout, page: str, section: str = "") -> None:
-    """Draw a button in the header of a panel that opens a page and section of the manual."""
-    button: Any = header.operator(DQC_OT_help.bl_idname, text="", icon="HELP", emboss=False)
-    button.page, button.section = page, section
-    # Blender's own buttons in headers end at the same distance from the edge.
-    header.separator()
-
-
 def manual_map() -> tuple[str, tuple[tuple[str, str], ...]]:
     """The pages of settings and operators, in the form of `bpy.utils.register_manual_map`."""
     pages = chain(*PAGES_OF_FEATURES, _PAGES)
@@ -111,16 +103,24 @@ def unregister() -> None:
 
 
 class SidebarPanel(Panel):
-    """A panel of the add-on's tab, with its page of the manual."""
+    """A panel of the add-on's tab.
+
+    Attributes:
+        help_menu: the menu with its pages of the manual.
+    """
 
     bl_category = "DQ Compensation"
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
-    help_page: ClassVar[str]
+    help_menu: ClassVar[str]
 
     def draw_header_preset(self, context: Context) -> None:
         if self.layout is not None:
-            draw_help(self.layout, self.help_page)
+            row = self.layout.row()
+            row.emboss = "NONE"
+            row.menu(self.help_menu, text="", icon="HELP")
+            # Blender's own buttons in headers end at the same distance from the edge.
+            row.separator()
 
     def draw(self, context: Context) -> None:
         if self.layout is not None:
@@ -174,7 +174,6 @@ class SubPanel:
         header.use_property_split = False
         cls.fill_header(header, subject)
         header.label(text=cls.title)
-        draw_help(header, cls.help_page, cls.help_section)
         if body is not None:
             _split(body)
             cls.fill(body, context, subject)
