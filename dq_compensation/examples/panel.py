@@ -64,7 +64,9 @@ class ExamplePanel(SubPanel):
         return obj if is_enabled(obj) else None
 
     @classmethod
-    def draw(cls, layout: UILayout, context: Context, *, opened: bool = False) -> None:
+    def draw(
+        cls, layout: UILayout, context: Context, *, opened: bool = False, enabled: bool = True
+    ) -> None:
         # While a shape is being made, its buttons are there.
         super().draw(layout, context, opened=opened or active_copy(context) is not None)
 

@@ -206,8 +206,9 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
                 panel.draw(layout, context)
             return
         draw_setup_check(layout, context)
+        shaped = _is_shaped(context)
         for panel in _SUB_PANELS:
-            panel.draw(layout, context)
+            panel.draw(layout, context, enabled=not shaped)
 
 
 def _draw_characters(layout: UILayout, context: Context) -> None:
@@ -218,9 +219,7 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
     if not characters:
         return
     layout = layout.column()
-    active = context.active_object
-    # What an example is shaped on must not change meanwhile.
-    layout.enabled = active is None or not is_posed_copy(active)
+    layout.enabled = not _is_shaped(context)
     meshes = [mesh for character in characters for mesh in character.meshes]
     enabled = [is_enabled(mesh) for mesh in meshes]
     row = layout.row(align=True)
@@ -239,6 +238,12 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
     part.operator("dqc.test_motion", text="", icon="POSE_HLT")
     layout.label(text=_whose(context, characters), icon="ARMATURE_DATA")
     draw_character(layout, context, characters[0])
+
+
+def _is_shaped(context: Context) -> bool:
+    """Whether an example pose is shaped: what it is made on must not change meanwhile."""
+    active = context.active_object
+    return active is not None and is_posed_copy(active)
 
 
 def _whose(context: Context, characters: Sequence[SelectedCharacter]) -> str:

@@ -160,11 +160,14 @@ class SubPanel:
         raise NotImplementedError
 
     @classmethod
-    def draw(cls, layout: UILayout, context: Context, *, opened: bool = False) -> None:
+    def draw(
+        cls, layout: UILayout, context: Context, *, opened: bool = False, enabled: bool = True
+    ) -> None:
         """Draw it into the layout of a panel or of another sub-panel.
 
         Args:
             opened: it is open until the user closes it here; elsewhere it stays as it was.
+            enabled: whether what is in it can be pressed.
         """
         subject = cls.subject(context)
         if subject is None:
@@ -176,7 +179,8 @@ class SubPanel:
         header.label(text=cls.title)
         if body is not None:
             _split(body)
-            cls.fill(body, context, subject)
+            body.enabled = enabled
+            cls.fill(body.column(), context, subject)
 
 
 OWN_PANELS: list[Callable[[Context], Sequence[type[SubPanel]]]] = []
