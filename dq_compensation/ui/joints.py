@@ -493,7 +493,7 @@ def _draw_softness(layout: UILayout, obj: Object, bone: Bone) -> None:
     row = layout.row(align=True)
     row.active = Settings.of(obj).softness > 0.0
     row.enabled = not settings_of(obj).is_property_readonly("joint_softness")
-    row.prop(bone, _SOFTNESS, slider=True)
+    row.prop(bone, _SOFTNESS, text="Softness", slider=True)
     if bone.name in Settings.of(obj).softness_of_joints:
         button: Any = row.operator(DQC_OT_joint_softness.bl_idname, text="", icon="X")
         button.bone, button.automatic = bone.name, True
