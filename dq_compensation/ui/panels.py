@@ -382,7 +382,7 @@ def _shown_as(context: Context, character: SelectedCharacter) -> Message:
         return Message("Not enabled. The Armature modifier deforms it.")
     owner = character.shown(context.active_object)
     method, display = (setting_label(owner, name) for name in ("method", "display"))
-    return Message(f"{method}, in the {display} display. Nothing is wrong.", "CHECKMARK")
+    return Message(f"{method}, in the {display} display. It is up to date.", "CHECKMARK")
 
 
 class DQC_OT_messages(Refusing, Operator):

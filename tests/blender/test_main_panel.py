@@ -568,7 +568,7 @@ def test_blender_s_own_places_have_the_groups(rig: Object) -> None:
     assert [t for t in panel.layout.texts() if t != "DQ Compensation"] == [
         "Compensation",
         "Blend",
-        "Softness",
+        "Softness Group",
     ]
     functions = bpy.types.VIEW3D_MT_paint_weight.draw._draw_funcs
     assert sum(each.__module__.startswith("dq_compensation") for each in functions) == 1

@@ -86,7 +86,7 @@ PAINTED_KINDS: tuple[tuple[PaintedKind, str, str], ...] = (
     ),
     (
         "SOFTNESS",
-        "Softness",
+        "Softness Group",
         "How much of Softness and of Soften Weights each vertex gets: 0 keeps its weights, 1 all "
         "of it",
     ),
@@ -460,7 +460,6 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         **_ACTING,
     )
     softness_group: str = props.StringProperty(
-        name="Softness",
         description="How much of Softness and of Soften Weights each vertex gets. Empty: all of it",
         **_ACTING,
     )
