@@ -206,7 +206,7 @@ class MethodSettings(JointSettings):
     )
     use_solved_shapes: bool = props.BoolProperty(
         name="Solved Shapes",
-        description="Show the shapes that Solve Folds has made, where there are any. The list "
+        description="Show the shapes that Solve Folds has made, where there are any. The panel "
         "Joints has a switch for each joint",
         default=False,
         **_OF_CHARACTER,
