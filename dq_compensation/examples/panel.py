@@ -33,15 +33,35 @@ class DQC_UL_examples(RowsOfItems):
     """The example poses of a character, with the weight of each in the current pose."""
 
     def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
-        obj = active_character(context)
-        values = status_of(obj).example_values if obj is not None else ()
         row = row.split(factor=NAME_PART, align=True)
         row.prop(item, "name", text="", emboss=False)
-        value = values[index] if index < len(values) else 0.0
-        if value < 0.0:
-            row.label(text="", icon="ERROR")
-        else:
-            row.progress(factor=value, text=f"{value:.0%}")
+        _draw_weight(row, active_character(context), index)
+
+
+def _draw_weight(row: UILayout, obj: Object | None, index: int) -> None:
+    """Draw how much an example acts in the current pose."""
+    values = status_of(obj).example_values if obj is not None else ()
+    value = values[index] if index < len(values) else 0.0
+    if value < 0.0:
+        row.label(text="", icon="ERROR")
+    else:
+        row.progress(factor=value, text=f"{value:.0%}")
+
+
+def draw_examples_of(layout: UILayout, context: Context, bone: str) -> None:
+    """Draw the examples of one bone: a click goes to the pose."""
+    obj = active_character(context)
+    if obj is None or not is_enabled(obj):
+        return
+    column = layout.column(align=True)
+    for index, item in enumerate(settings_of(obj).examples):
+        if item.bone == bone:
+            row = column.split(factor=NAME_PART, align=True)
+            button: Any = row.operator(
+                "dqc.example_go_to_pose", text=item.name, icon="ARMATURE_DATA"
+            )
+            button.index = index
+            _draw_weight(row, obj, index)
 
 
 EXAMPLE_ROWS: list[Callable[[UILayout, Object], None]] = []

@@ -12,6 +12,7 @@ from bpy.types import Bone, Context, Event, Menu, Object, Operator, UILayout
 from ..analysis.soft_proof import LessSoft
 from ..errors import UserError
 from ..examples.operators import active_character
+from ..examples.panel import draw_examples_of
 from ..lifecycle import enabling
 from ..lifecycle.character_settings import meshes_with_settings
 from ..modifier.found_bones import FoundBones, found_bones
@@ -470,6 +471,7 @@ def _draw_joint(layout: UILayout, context: Context, obj: Object, bone: Bone) -> 
     shapes = _switch(row, DQC_OT_switch_shapes, obj, bone.name, _with_shapes(obj))
     shapes.active = acting.use_solved_shapes
     _draw_softness(layout, obj, bone)
+    draw_examples_of(layout, context, bone.name)
     draw_sentence(layout, context, _about(obj, bone.name), "BONE_DATA")
 
 
@@ -522,8 +524,6 @@ def _about(obj: Object, bone: str) -> str:
     text = f"The skin at its head is compensated{done}."
     if reason := found.reason(bone, acting):
         text = f"Nothing is compensated at its head: {reason}."
-    if acting.by_example and settings_of(obj).example_bones.get(bone) is not None:
-        text += " It has example poses."
     if (less := _less_soft(obj).get(bone)) is not None and acting.softness:
         text += f" {_why_less_soft(less, chosen=bone in acting.softness_of_joints)}"
     return f"{bone}: {taken}. {text}"

@@ -10,10 +10,13 @@ import pytest
 from mathutils import Matrix
 
 from dq_compensation import api
+from dq_compensation.examples import shown_weights
 from dq_compensation.scene.settings.example_settings import OFFERED_BONES
+from dq_compensation.ui.joints import JointsPanel
 from dq_compensation.ui.posed_joints import choose_posed_joint
 from tests.blender.control_rigs import LAYOUTS, Layout, build_under_controls
 from tests.blender.enabled_scenes import check, select
+from tests.blender.recorded_layout import RecordedLayout
 from tests.kept_files import new_file
 from tests.rigify_human import new_file_with_rigify_human
 
@@ -152,3 +155,32 @@ def test_of_rigifys_hand_control_the_joints_of_the_arm_are_offered_first() -> No
     assert set(names) <= groups
     # No control, no mechanism.
     assert all(name.startswith("DEF-") for name in names)
+
+
+def test_the_joint_that_is_chosen_shows_its_examples(arm: tuple[Object, Object, Layout]) -> None:
+    obj, rig, layout = arm
+    _, lower, hand = layout.deforming
+    posed = (layout.controls or layout.deforming)[1]
+    for degrees in (40.0, 80.0):
+        bend(rig, posed, degrees)
+        assert bpy.ops.dqc.example_add(bone=posed, mode="NONE") == {"FINISHED"}
+    check()
+    shown_weights.look()
+
+    def shown(bone: str) -> list[str]:
+        rig.data.dqc_active_joint = rig.data.bones.find(bone)
+        drawn = RecordedLayout()
+        JointsPanel.fill(drawn, bpy.context, obj)  # type: ignore[arg-type]
+        buttons = [leaf for leaf in drawn.leaves("operator") if "go_to_pose" in leaf.name]
+        assert [button.properties.index for button in buttons] == [*range(len(buttons))]
+        return [
+            *(button.text for button in buttons),
+            *(leaf.text for leaf in drawn.leaves("progress")),
+        ]
+
+    assert shown(lower) == [f"{lower} 1", f"{lower} 2", "0%", "100%"]
+    assert shown(hand) == []
+    # A click on the first goes to its pose where the bone is posed itself.
+    if not layout.controls:
+        assert bpy.ops.dqc.example_go_to_pose(index=0) == {"FINISHED"}
+        assert np.degrees(rig.pose.bones[lower].rotation_euler.z) == pytest.approx(40.0, abs=0.1)
