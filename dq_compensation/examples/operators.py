@@ -355,9 +355,13 @@ class _Offered:
 
 
 def _offer_bones(obj: Object, context: Context, typed: str) -> list[str]:
-    """The bones that move the skin: first those that the active bone turns."""
+    """The bones that move the skin: first those that the active bone turns.
+
+    While a name is typed they stay as they were when the field was opened.
+    """
     offered, rig = memory_of(obj, _Offered), find_rig(obj)
-    if rig is not None and typed in {"", settings_of(obj).example_bone}:
+    is_opened = typed in {"", settings_of(obj).example_bone} or not offered.names
+    if rig is not None and is_opened:
         depsgraph = context.evaluated_depsgraph_get()
         try:
             binding = bind(obj, depsgraph)
