@@ -248,8 +248,8 @@ def _is_shaped(context: Context) -> bool:
 
 def _whose(context: Context, characters: Sequence[SelectedCharacter]) -> str:
     """Whose settings are drawn, and how those of the other selected characters change, too."""
-    more = len(characters)
-    alt = "" if more == 1 else f". Alt changes {'both' if more == 2 else f'all {more}'}"
+    count = len(characters)
+    alt = "" if count == 1 else f". Alt changes {'both' if count == 2 else f'all {count}'}"
     return shortened(context, characters[0].name, after=alt)
 
 
