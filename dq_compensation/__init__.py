@@ -20,6 +20,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui_shared.sidebar",
     ".ui.operators",
     ".ui.looks",
+    ".ui.posed_joints",
     ".ui.joints",
     ".ui.panels",
     ".setup_check.operators",

@@ -17,16 +17,18 @@ from ..painting.operators import enter_weight_paint
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.capture import support_of, support_weights
-from ..scene.binding.controlled_joints import posed_joint
+from ..scene.binding.controlled_joints import bones_to_choose, posed_joint
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_posed_copy, linked_refusal
 from ..scene.copies import copied_character, open_copy_of
 from ..scene.selected_characters import known_meshes, target_meshes
+from ..scene.settings.example_settings import OFFERED_BONES
 from ..scene.settings.object_settings import Settings, is_enabled, settings_of
 from ..scene.stack import find_rig
 from ..session.changes import writing_settings
 from ..session.known_objects import has_examples
+from ..session.memory import memory_of
 from ..ui_shared.reporting import OperatorResult, Outcome, Refusing
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import listed
@@ -281,12 +283,13 @@ class DQC_OT_support_show(_OnSupport, Operator):
 
     def work(self, context: Context, obj: Object) -> Outcome:
         settings = settings_of(obj)
-        bone = self.bone or active_bone(obj)
-        if settings.overlay == "SUPPORT" and bone in {settings.support_bone, ""}:
+        bone, graph = self.bone or active_bone(obj), context.evaluated_depsgraph_get()
+        binding, is_shown = bind(obj, graph), settings.overlay == "SUPPORT"
+        if bone or not is_shown:
+            bone = _posed_bone(obj, binding, bone, graph)
+        if is_shown and bone in {settings.support_bone, ""}:
             settings.overlay = "NONE"
             return f"The support of {settings.support_bone} is not shown any more."
-        binding = bind(obj, context.evaluated_depsgraph_get())
-        _require_bone(binding, bone)
         weights = support_weights(binding, bone, support_of(obj, bone))
         if authoring.authoring_refusal(obj) is None:
             # So that the panel has something in which another support can be chosen.
@@ -309,9 +312,9 @@ class DQC_OT_support_paint(_OnSupport, Operator):
     )
 
     def work(self, context: Context, obj: Object) -> Outcome:
-        bone = self.bone or active_bone(obj)
-        binding = bind(obj, context.evaluated_depsgraph_get())
-        _require_bone(binding, bone)
+        graph = context.evaluated_depsgraph_get()
+        binding = bind(obj, graph)
+        bone = _posed_bone(obj, binding, self.bone or active_bone(obj), graph)
         if not obj.visible_get(view_layer=context.view_layer):
             raise ExampleError(f"{obj.name} is hidden. Show it (Alt H) and try again.")
         group = authoring.bone_settings(obj, bone).support
@@ -324,31 +327,54 @@ class DQC_OT_support_paint(_OnSupport, Operator):
         return f"Painting the support of {bone}: the vertex group {group} of {obj.name}."
 
 
-def _posed_bone(obj: Object, name: str, depsgraph: Depsgraph) -> str:
+def _posed_bone(obj: Object, binding: Binding, name: str, depsgraph: Depsgraph) -> str:
     """The bone that is meant: of the joints that a control bends, the one that is turned most.
 
     Raises:
-        ExampleError: it moves no skin, and bends no joint.
+        ExampleError: there is no such bone, or it moves no skin and bends no joint.
     """
-    rig = find_rig(obj)
+    if not name:
+        raise ExampleError("Choose the bone.")
+    rig, settings = find_rig(obj), Settings.of(obj)
     if rig is None or name not in armature_of(rig).bones:
-        return name
-    binding = binding_with_current_softness(obj, depsgraph)
-    found = posed_joint(rig, binding, Settings.of(obj), name, depsgraph)
+        raise ExampleError(f"{binding.armature_name} has no bone {name}. Choose another one.")
+    found = posed_joint(rig, binding, settings, name, depsgraph)
     if found is None:
+        near = listed(bones_to_choose(rig, binding, settings, name, depsgraph))
         raise ExampleError(
             f"{name} moves no skin of {obj.name}, and bends no joint as {rig.name} is switched "
-            "now. Choose a bone that moves the skin, or another control."
+            f"now. Choose one of {near}, or another control."
         )
     return found
 
 
-def _require_bone(binding: Binding, bone: str) -> None:
-    """Raise ExampleError where the armature has no such bone."""
-    if not bone:
-        raise ExampleError("Choose the bone of the support.")
-    if bone not in binding.skeleton.names:
-        raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose another one.")
+class _Offered:
+    """The bones that a field offers for an object, in the order in which it was opened."""
+
+    names: tuple[str, ...] = ()
+
+
+def _offer_bones(obj: Object, context: Context, typed: str) -> list[str]:
+    """The bones that move the skin: first those that the active bone turns.
+
+    While a name is typed they stay as they were when the field was opened.
+    """
+    offered, rig = memory_of(obj, _Offered), find_rig(obj)
+    is_opened = typed in {"", settings_of(obj).example_bone} or not offered.names
+    if rig is not None and is_opened:
+        depsgraph = context.evaluated_depsgraph_get()
+        try:
+            binding = bind(obj, depsgraph)
+        except UserError:
+            return []
+        active = armature_of(rig).bones.active
+        name = "" if active is None else active.name
+        found = bones_to_choose(rig, binding, Settings.of(obj), name, depsgraph)
+        offered.names = tuple(found)
+    return list(offered.names)
+
+
+FOLLOWS = ((OFFERED_BONES, _offer_bones),)
 
 
 _MODES = (
@@ -381,9 +407,6 @@ the mode applies the shape"""
     )
 
     def work(self, context: Context, obj: Object) -> Outcome:
-        bone = self.bone or active_bone(obj)
-        if not bone:
-            raise ExampleError("Choose the bone of the example pose.")
         shaped = self.mode != "NONE"
         if shaped and (reason := posed_copy.shaping_refusal(obj)):
             raise ExampleError(reason)
@@ -391,7 +414,8 @@ the mode applies the shape"""
         method, base = settings.method, settings.example_base
         had_keys = mesh_of(obj).shape_keys is not None
         graph = context.evaluated_depsgraph_get()
-        bone = _posed_bone(obj, bone, graph)
+        binding = binding_with_current_softness(obj, graph)
+        bone = _posed_bone(obj, binding, self.bone or active_bone(obj), graph)
         with writing_settings():
             if method == "COMPENSATED" and not len(settings.examples):
                 # The first example is to correct what the artist has seen.

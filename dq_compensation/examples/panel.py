@@ -9,9 +9,11 @@ import bpy
 from bpy.types import Context, Object, UILayout
 
 from ..folds.panel import draw_folds
+from ..modifier.found_bones import found_bones
 from ..scene.blender.armature import armature_of
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.copies import copied_character
 from ..scene.settings.object_settings import (
     DQCompensationSettings,
     Settings,
@@ -21,7 +23,7 @@ from ..scene.settings.object_settings import (
 from ..session.known_objects import has_examples
 from ..session.status import status_of
 from ..ui_shared.sentences import draw_sentence, shortened
-from ..ui_shared.sidebar import RowsOfItems, SubPanel
+from ..ui_shared.sidebar import NAME_PART, RowsOfItems, SubPanel
 from .authoring import OutsideSupportError, authoring_refusal
 from .operators import OUTSIDE, active_bone, active_character, active_copy
 from .posed_copy import BONE_PROPERTY, NAME_PROPERTY, base_sentence, failure_of
@@ -31,16 +33,35 @@ class DQC_UL_examples(RowsOfItems):
     """The example poses of a character, with the weight of each in the current pose."""
 
     def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
-        obj = active_character(context)
-        values = status_of(obj).example_values if obj is not None else ()
+        row = row.split(factor=NAME_PART, align=True)
         row.prop(item, "name", text="", emboss=False)
-        bar = row.row(align=True)
-        bar.ui_units_x = 5.0
-        value = values[index] if index < len(values) else 0.0
-        if value < 0.0:
-            bar.label(text="", icon="ERROR")
-        else:
-            bar.progress(factor=value, text=f"acts {value:.0%}")
+        _draw_weight(row, active_character(context), index)
+
+
+def _draw_weight(row: UILayout, obj: Object | None, index: int) -> None:
+    """Draw how much an example acts in the current pose."""
+    values = status_of(obj).example_values if obj is not None else ()
+    value = values[index] if index < len(values) else 0.0
+    if value < 0.0:
+        row.label(text="", icon="ERROR")
+    else:
+        row.progress(factor=value, text=f"{value:.0%}")
+
+
+def draw_examples_of(layout: UILayout, context: Context, bone: str) -> None:
+    """Draw the examples of one bone: a click goes to the pose."""
+    obj = active_character(context)
+    if obj is None or not is_enabled(obj):
+        return
+    column = layout.column(align=True)
+    for index, item in enumerate(settings_of(obj).examples):
+        if item.bone == bone:
+            row = column.split(factor=NAME_PART, align=True)
+            button: Any = row.operator(
+                "dqc.example_go_to_pose", text=item.name, icon="ARMATURE_DATA"
+            )
+            button.index = index
+            _draw_weight(row, obj, index)
 
 
 EXAMPLE_ROWS: list[Callable[[UILayout, Object], None]] = []
@@ -63,38 +84,41 @@ class ExamplePanel(SubPanel):
         return obj if is_enabled(obj) else None
 
     @classmethod
-    def draw(cls, layout: UILayout, context: Context, *, opened: bool = False) -> None:
+    def draw(
+        cls, layout: UILayout, context: Context, *, opened: bool = False, enabled: bool = True
+    ) -> None:
         # While a shape is being made, its buttons are there.
         super().draw(layout, context, opened=opened or active_copy(context) is not None)
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
-        if is_posed_copy(subject):
-            _shaping(layout, context, subject)
-            return
-        obj, settings = subject, settings_of(subject)
-        draw_folds(layout, context, obj)
-        acts = Settings.of(obj).by_example
-        if len(settings.examples) and not acts:
-            text = "The examples show when the method, in Advanced, is By Example."
-            draw_sentence(layout, context, text, "INFO")
-        if sentence := base_sentence(obj):
-            draw_sentence(layout, context, sentence, "ERROR")
-            layout.operator("dqc.examples_take_over", icon="SCULPTMODE_HLT")
-        reason = authoring_refusal(obj)
-        if reason is not None:
-            draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
-        column = layout.column()
-        column.enabled = reason is None
-        _adding(column, context, obj, settings)
-        result = status_of(obj).example_result
-        if result:
-            draw_sentence(layout, context, result, "CHECKMARK")
-        if len(settings.examples):
-            _list(layout, settings, editable=reason is None)
-            _active_example(layout, context, obj, settings)
-        column = layout.column(align=True)
-        for draw in EXAMPLE_ROWS if acts or len(settings.examples) else ():
+        copy = subject if is_posed_copy(subject) else None
+        obj = subject if copy is None else copied_character(copy)
+        if obj is not None:
+            # These rows are the same while a shape is made: a second click applies nothing.
+            rows = layout.column()
+            rows.enabled = copy is None
+            _adding(rows, context, obj)
+        if copy is not None:
+            _shaping(layout, context, copy)
+        elif obj is not None:
+            _examples(layout, context, obj)
+
+
+def _examples(layout: UILayout, context: Context, obj: Object) -> None:
+    """The examples of a character, and the support of the bone that gets the next one."""
+    settings, editable = settings_of(obj), authoring_refusal(obj) is None
+    column = layout.column()
+    column.enabled = editable
+    _support(column, obj, settings)
+    if result := status_of(obj).example_result:
+        draw_sentence(layout, context, result, "CHECKMARK")
+    if len(settings.examples):
+        _list(layout, settings, editable=editable)
+        _active_example(layout, context, obj, settings)
+    column = layout.column(align=True)
+    if Settings.of(obj).by_example or len(settings.examples):
+        for draw in EXAMPLE_ROWS:
             draw(column, obj)
 
 
@@ -127,29 +151,43 @@ def _edit_buttons(row: UILayout, text: str) -> None:
     row.operator("dqc.example_edit", text=f"{text} Edit", icon="EDITMODE_HLT").mode = "EDIT"
 
 
-def _adding(
-    layout: UILayout, context: Context, obj: Object, settings: DQCompensationSettings
-) -> None:
-    """The bone of the next example, and its support."""
-    rig = SkinnedObject(obj).find_rig()
-    if rig is None:
+def _adding(layout: UILayout, context: Context, obj: Object) -> None:
+    """Solved folds, what is wrong with the examples, and the bone of the next one."""
+    settings, reason = settings_of(obj), authoring_refusal(obj)
+    draw_folds(layout, context, obj)
+    if len(settings.examples) and not Settings.of(obj).by_example:
+        text = "The examples show when the method, in Advanced, is By Example."
+        draw_sentence(layout, context, text, "INFO")
+    if sentence := base_sentence(obj):
+        draw_sentence(layout, context, sentence, "ERROR")
+        layout.operator("dqc.examples_take_over", icon="SCULPTMODE_HLT")
+    if reason is not None:
+        draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
+    if SkinnedObject(obj).find_rig() is None:
         return
-    bones = armature_of(rig)
-    layout.prop_search(settings, "example_bone", bones, "bones", text="Bone", icon="BONE_DATA")
-    bone = active_bone(obj)
-    if not settings.example_bone:
-        text = shortened(context, bone) if bone else "Choose a bone"
-        layout.label(text=text, icon="BONE_DATA")
-    row = layout.row(align=True)
+    column = layout.column()
+    column.enabled = reason is None
+    bone = active_bone(obj) or "Choose a bone"
+    column.prop(settings, "example_bone", icon="BONE_DATA", placeholder=bone)
+    row = column.row(align=True)
     row.scale_y = 1.3
     row.operator("dqc.example_add", text="Add and Sculpt", icon="SCULPTMODE_HLT").mode = "SCULPT"
     row.operator("dqc.example_add", text="Add and Edit", icon="EDITMODE_HLT").mode = "EDIT"
-    shown = settings.overlay == "SUPPORT" and settings.support_bone == bone
+
+
+def _support(layout: UILayout, obj: Object, settings: DQCompensationSettings) -> None:
+    """The support of the bone that gets the next example."""
+    if SkinnedObject(obj).find_rig() is None:
+        return
+    bone = active_bone(obj)
+    # Of a control it is that of the joint which it turns.
+    known = bone in found_bones(obj).all
+    shown = settings.overlay == "SUPPORT" and (settings.support_bone == bone or not known)
     row = layout.row(align=True)
     text = "Hide Support" if shown else "Show Support"
     row.operator("dqc.support_show", text=text, icon="OVERLAY", depress=shown)
     row.operator("dqc.support_paint", icon="WPAINT_HLT")
-    shared = settings.example_bones.get(bone)
+    shared = settings.example_bones.get(settings.support_bone if shown else bone)
     if shared is not None:
         layout.prop_search(shared, "support", obj, "vertex_groups")
         if shared.support not in obj.vertex_groups:
@@ -182,8 +220,8 @@ def _active_example(
     column = layout.column()
     column.prop(item, "factor", slider=True)
     rig = SkinnedObject(obj).find_rig()
-    if rig is not None and item.bone not in (bones := armature_of(rig)).bones:
-        column.prop_search(item, "bone", bones, "bones", icon="BONE_DATA")
+    if rig is not None and item.bone not in armature_of(rig).bones:
+        column.prop(item, "bone", icon="BONE_DATA")
     keys = obj.data.shape_keys if isinstance(obj.data, bpy.types.Mesh) else None
     if keys is not None and item.key not in keys.key_blocks:
         column.prop_search(item, "key", keys, "key_blocks", icon="SHAPEKEY_DATA")

@@ -7,7 +7,9 @@ from typing import Any
 import bpy
 from bpy.types import Context, Menu, Object, UILayout
 
+from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.copies import copied_character
 from ..scene.settings.object_settings import PaintedKind, Settings, is_enabled, settings_of
 from ..session.character import meshes_beside
 from ..session.status import status_of
@@ -74,6 +76,8 @@ class PaintPanel(SubPanel):
     @classmethod
     def subject(cls, context: Context) -> Object | None:
         obj = painting_target(context)
+        if obj is not None and is_posed_copy(obj):
+            obj = copied_character(obj)
         is_shown = obj is not None and obj.type == "MESH" and SkinnedObject(obj).find_rig()
         return obj if is_shown else None
 
@@ -123,8 +127,7 @@ def _weights(layout: UILayout, obj: Object, active_object: Object | None) -> Non
         depress=is_brushed,
     )
     paint.group = kind
-    if paints:
-        row.operator("dqc.paint_done", icon="CHECKMARK")
+    row.operator("dqc.paint_done", icon="CHECKMARK")
     _changes(layout.column(align=True), kind)
 
 

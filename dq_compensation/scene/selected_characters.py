@@ -248,14 +248,21 @@ def selected_characters(context: bpy.types.Context) -> list[SelectedCharacter]:
 
     A mesh leads to its character, as `target_meshes` finds it.
     """
+    return characters_of(target_meshes(context), context.view_layer)
+
+
+def characters_of(
+    objects: Iterable[bpy.types.Object], view_layer: bpy.types.ViewLayer
+) -> list[SelectedCharacter]:
+    """The characters of mesh objects, each once, in their order."""
     meshes: dict[bpy.types.Object, list[bpy.types.Object]] = {}
     armatures: dict[bpy.types.Object, bpy.types.Object | None] = {}
-    for mesh in target_meshes(context):
+    for mesh in objects:
         armature = find_rig(mesh)
         armatures[armature or mesh] = armature
         meshes[armature or mesh] = [mesh] if armature is None else []
     if armatures:
-        for obj, armature in _skins(context.view_layer):
+        for obj, armature in _skins(view_layer):
             if armature is not None and armature in meshes:
                 meshes[armature].append(obj)
     return [SelectedCharacter(armatures[key], found) for key, found in meshes.items() if found]

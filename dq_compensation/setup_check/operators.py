@@ -161,9 +161,12 @@ problem with a question keeps its own button"""
     def description(cls, context: Context, properties: Any) -> str:
         """What it does, and why its button is grey where it is."""
         found = filter(None, map(found_of, by_character(target_meshes(context))))
-        if any(fixed_unasked(each.issues, hints=properties.hints) for each in found):
+        issues = [issue for each in found for issue in each.issues if not issue.ignored]
+        if fixed_unasked(issues, hints=properties.hints):
             return cls.__doc__ or ""
-        return f"{cls.__doc__}. It is grey while the list has none of these"
+        if any(issue.fixes for issue in issues):
+            return "Nothing is left that is fixed at once: the rest ask first, by their own buttons"
+        return "There is nothing to fix"
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:

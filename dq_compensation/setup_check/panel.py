@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bpy.types import Context, Object, UILayout
 
+from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.rigging import telling_name
+from ..scene.copies import copied_character
 from ..scene.selected_characters import target_meshes
 from ..ui_shared.sentences import cut_to_width, draw_in_one_line, draw_sentence
-from ..ui_shared.sidebar import draw_help
 from ..wording import counted as number_of
 from ..wording import listed
 from . import fixing
@@ -38,21 +39,26 @@ class _Found(NamedTuple):
 
 def draw_setup_check(layout: UILayout, context: Context) -> None:
     """Draw one line, what was found of the selected characters; below it problems and fixes."""
-    targets = target_meshes(context)
+    active = context.active_object
+    shaped = copied_character(active) if active is not None and is_posed_copy(active) else None
+    targets = target_meshes(context) if shaped is None else [shaped]
     if not targets:
         return
-    header, body = layout.panel("dqc_setup_check")
-    header.use_property_split = False
     characters = by_character(targets)
     found = [each for meshes in characters if (each := found_of(meshes)) is not None]
     unchecked = [telling_name(obj) for obj in targets if known(obj) is None]
+    has_any = any(each.issues or each.outdated for each in found)
+    # Blender keeps of each name whether it is open.
+    name = "dqc_setup_check" if has_any else "dqc_setup_check_empty"
+    header, body = layout.panel(name, default_closed=not has_any)
+    header.use_property_split = False
     text, icon = _summary(found, whole=not unchecked)
     header.label(text=text, icon=icon)
     row = header.row(align=True)
     row.operator("dqc.check", text="", icon="VIEWZOOM")
-    draw_help(header, "setup_check")
+    header.separator()
     drawn, opened = list[_Drawn](), False
-    if body is not None and found and unchecked:
+    if body is not None and unchecked:
         draw_sentence(body, context, f"Not checked yet: {listed(unchecked)}.", "QUESTION")
     for each in found:
         drawn += _character(body, context, each, named=len(characters) > 1)

@@ -12,6 +12,7 @@ from bpy.types import Bone, Context, Event, Menu, Object, Operator, UILayout
 from ..analysis.soft_proof import LessSoft
 from ..errors import UserError
 from ..examples.operators import active_character
+from ..examples.panel import draw_examples_of
 from ..lifecycle import enabling
 from ..lifecycle.character_settings import meshes_with_settings
 from ..modifier.found_bones import FoundBones, found_bones
@@ -43,9 +44,10 @@ from ..session.changes import writing_settings
 from ..session.status import status_of
 from ..ui_shared.reporting import OperatorResult, Outcome, Refusing
 from ..ui_shared.sentences import draw_in_one_line, draw_sentence
-from ..ui_shared.sidebar import RowsOfItems, SubPanel
+from ..ui_shared.sidebar import NAME_PART, RowsOfItems, SubPanel
 from ..wording import counted
 from .operators import NOTHING_ENABLED
+from .posed_joints import ACTIVE_JOINT, active_joint
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems
@@ -357,29 +359,16 @@ class DQC_UL_joints(RowsOfItems):
         if obj is None:
             return
         acting, found = Settings.of(obj), _found(obj)
-        parts = row.split(factor=0.4, align=True)
-        parts.label(text=item.name)
-        row = parts.row(align=True)
         chosen = acting.kinds_of_bones.get(item.name)
-        row.context_pointer_set("dqc_bone", item)
-        text, icon = KINDS[chosen or found.kind_of(item.name)][0], "PINNED" if chosen else "NONE"
-        row.menu(DQC_MT_bone_kind.bl_idname, text=text, icon=icon)
-        joints = found.joints.union(found.ball_joints, acting.strengths_of_joints)
-        if item.name in joints:
+        row = row.split(factor=NAME_PART, align=True)
+        row.label(text=item.name, icon="PINNED" if chosen else "NONE")
+        if item.name in found.joints.union(found.ball_joints, acting.strengths_of_joints):
             slider = row.row(align=True)
             # The property is of the bone, whose file does not matter; the settings' does.
             slider.enabled = not settings_of(obj).is_property_readonly("joint_strengths")
             slider.prop(item, _STRENGTH, text="", slider=True)
         else:
-            row.label(text="")
-        if acting.twist_spread:
-            off = acting.bones_left_out("twist_left_out")
-            _switch(row, DQC_OT_switch_twist, item.name, found.limbs, off)
-        if shaped := _with_shapes(obj):
-            off = acting.bones_left_out("shapes_left_out")
-            row = row.row(align=True)
-            row.active = acting.use_solved_shapes
-            _switch(row, DQC_OT_switch_shapes, item.name, shaped, off)
+            row.label(text=KINDS[chosen or found.kind_of(item.name)][0])
 
     def filter_items(  # type: ignore[override] - Blender takes lists, which the stubs do not know
         self,
@@ -425,24 +414,6 @@ def _with_shapes(obj: Object) -> frozenset[str]:
     return names
 
 
-_ICONS: dict[str, IconItems] = {
-    DQC_OT_switch_twist.bl_idname: "FORCE_VORTEX",
-    DQC_OT_switch_shapes.bl_idname: "MOD_MESHDEFORM",
-}
-
-
-def _switch(
-    row: UILayout, switch: type[Operator], bone: str, on: frozenset[str], off: tuple[str, ...]
-) -> None:
-    """A button that is pressed in where something is done; a gap where there is nothing to do."""
-    if bone not in on and bone not in off:
-        row.label(text="", icon="BLANK1")
-        return
-    icon = _ICONS[switch.bl_idname]
-    button: Any = row.operator(switch.bl_idname, text="", icon=icon, depress=bone not in off)
-    button.bone = bone
-
-
 class JointsPanel(SubPanel):
     """The joints of the character: what bones were taken for, what is done, and choices."""
 
@@ -465,27 +436,58 @@ class JointsPanel(SubPanel):
             draw_sentence(layout, context, "This method compensates no joints.", "INFO")
             draw_overlay(layout, context, subject)
             return
-        armature, settings = armature_of(rig), settings_of(subject)
+        armature = armature_of(rig)
         draw_sentence(layout, context, _count(subject), "INFO")
         listed_bones = _listed(subject)
+        rows = _rows(context, len(listed_bones))
         layout.template_list(
-            "DQC_UL_joints",
-            "",
-            armature,
-            "bones",
-            settings,
-            "active_joint",
-            rows=_rows(context, len(listed_bones)),
+            "DQC_UL_joints", "", armature, "bones", armature, ACTIVE_JOINT, rows=rows
         )
-        if settings.active_joint < len(armature.bones):
-            bone = armature.bones[settings.active_joint]
-            if bone.name in listed_bones:
-                draw_sentence(layout, context, _about(subject, bone.name), "BONE_DATA")
-                _draw_softness(layout, subject, bone)
+        place = active_joint(armature)
+        if place < len(armature.bones) and armature.bones[place].name in listed_bones:
+            _draw_joint(layout, context, subject, armature.bones[place])
         spread = status_of(subject).twists or "No twist is spread."
         row = layout.row()
         draw_in_one_line(row, spread, spread.partition(". ")[0].rstrip("."), "FORCE_VORTEX")
         draw_overlay(layout, context, subject)
+
+
+_ICONS: dict[str, IconItems] = {
+    DQC_OT_switch_twist.bl_idname: "FORCE_VORTEX",
+    DQC_OT_switch_shapes.bl_idname: "MOD_MESHDEFORM",
+}
+
+
+def _draw_joint(layout: UILayout, context: Context, obj: Object, bone: Bone) -> None:
+    """Draw what the active bone of the list is taken for, and what is done at its head."""
+    acting, found = Settings.of(obj), _found(obj)
+    row = layout.row(align=True)
+    row.context_pointer_set("dqc_bone", bone)
+    chosen = acting.kinds_of_bones.get(bone.name)
+    text, icon = KINDS[chosen or found.kind_of(bone.name)][0], "PINNED" if chosen else "NONE"
+    row.menu(DQC_MT_bone_kind.bl_idname, text=text, icon=icon)
+    twist = _switch(row, DQC_OT_switch_twist, obj, bone.name, found.limbs)
+    twist.active = acting.twist_spread > 0.0
+    shapes = _switch(row, DQC_OT_switch_shapes, obj, bone.name, _with_shapes(obj))
+    shapes.active = acting.use_solved_shapes
+    _draw_softness(layout, obj, bone)
+    draw_examples_of(layout, context, bone.name)
+    draw_sentence(layout, context, _about(obj, bone.name), "BONE_DATA")
+
+
+def _switch(
+    row: UILayout, switch: type[_SwitchOfJoint], obj: Object, bone: str, on: frozenset[str]
+) -> UILayout:
+    """Draw a button that is pressed in where something is done; grey where nothing can be."""
+    row = row.row(align=True)
+    is_off = bone in Settings.of(obj).bones_left_out(switch.setting)
+    row.enabled = is_off or bone in on
+    depress = bone in on and not is_off
+    button: Any = row.operator(
+        switch.bl_idname, text="", icon=_ICONS[switch.bl_idname], depress=depress
+    )
+    button.bone = bone
+    return row
 
 
 def _draw_softness(layout: UILayout, obj: Object, bone: Bone) -> None:
@@ -493,7 +495,7 @@ def _draw_softness(layout: UILayout, obj: Object, bone: Bone) -> None:
     row = layout.row(align=True)
     row.active = Settings.of(obj).softness > 0.0
     row.enabled = not settings_of(obj).is_property_readonly("joint_softness")
-    row.prop(bone, _SOFTNESS, slider=True)
+    row.prop(bone, _SOFTNESS, text="Softness", slider=True)
     if bone.name in Settings.of(obj).softness_of_joints:
         button: Any = row.operator(DQC_OT_joint_softness.bl_idname, text="", icon="X")
         button.bone, button.automatic = bone.name, True
@@ -522,8 +524,6 @@ def _about(obj: Object, bone: str) -> str:
     text = f"The skin at its head is compensated{done}."
     if reason := found.reason(bone, acting):
         text = f"Nothing is compensated at its head: {reason}."
-    if acting.by_example and settings_of(obj).example_bones.get(bone) is not None:
-        text += " It has example poses."
     if (less := _less_soft(obj).get(bone)) is not None and acting.softness:
         text += f" {_why_less_soft(less, chosen=bone in acting.softness_of_joints)}"
     return f"{bone}: {taken}. {text}"

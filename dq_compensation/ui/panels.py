@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bpy.props import StringProperty
-from bpy.types import Context, Event, Object, Operator, UILayout
+from bpy.types import Context, Event, Menu, Object, Operator, UILayout
 
 from ..bake.panel import BakePanel
 from ..examples.panel import ExamplePanel
@@ -17,8 +17,20 @@ from ..painting.panel import PaintPanel, draw_group
 from ..pipeline.takes.panel import PlaybackPanel
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, telling_name
-from ..scene.selected_characters import SelectedCharacter, nothing_selected, selected_characters
-from ..scene.settings.object_settings import Settings, is_enabled, settings_of, written_settings
+from ..scene.copies import copied_character
+from ..scene.selected_characters import (
+    SelectedCharacter,
+    characters_of,
+    nothing_selected,
+    selected_characters,
+)
+from ..scene.settings.object_settings import (
+    Settings,
+    is_enabled,
+    setting_label,
+    settings_of,
+    written_settings,
+)
 from ..setup_check.panel import draw_setup_check
 from ..softness.operators import DQC_OT_update_softness
 from ..softness.panel import draw_softness, softness_messages
@@ -30,8 +42,10 @@ from ..ui_shared.sentences import (
     draw_in_one_line,
     draw_sentence,
     fitting_list,
+    in_two_lines,
+    shortened,
 )
-from ..ui_shared.sidebar import SidebarPanel, SubPanel, own_panels
+from ..ui_shared.sidebar import NAME_PART, DQC_OT_help, SidebarPanel, SubPanel, own_panels
 from ..viewport.see_through import display_hints
 from ..wording import listed
 from .joints import JointsPanel
@@ -101,11 +115,9 @@ def _method(layout: UILayout, context: Context, owner: Object) -> None:
     column.prop(settings, "method")
     if acting.by_example:
         column.prop(settings, "example_base")
-    # One line, also where it is empty: nothing moves when the method changes.
-    if text := _needs(acting):
-        draw_in_one_line(column.row(), text, cut_to_width(context, text, _LINE_MARGIN), "INFO")
-    else:
-        column.label(text="")
+    # One line in each case: nothing moves when the method changes.
+    text = _needs(acting)
+    draw_in_one_line(column.row(), text, cut_to_width(context, text, _LINE_MARGIN), "INFO")
     for name in ("curve", "limb_axis", "use_mesh_joints", "use_ball_joints"):
         row = column.row()
         row.active = acting.acts(name)
@@ -117,12 +129,14 @@ NEEDS_COMPENSATED = "What is grey needs the method Compensated."
 
 
 def _needs(acting: Settings) -> str:
-    """What the chosen method needs, or what needs another one; empty: nothing."""
+    """What the chosen method needs, what needs another one, or that all acts."""
     if acting.by_example:
         return "The shapes of By Example are in its own panel."
     if not acting.compensates:
         return NEEDS_COMPENSATED
-    return "" if acting.acts("use_ball_joints") else "Ball Joints needs the curve Measured."
+    if not acting.acts("use_ball_joints"):
+        return "Ball Joints needs the curve Measured."
+    return "All of these settings act."
 
 
 def _groups(layout: UILayout, mesh: Object) -> None:
@@ -160,11 +174,30 @@ _SUB_PANELS: tuple[type[SubPanel], ...] = (
 )
 
 
+class DQC_MT_help(Menu):
+    """The pages of the manual, in the order of the panels."""
+
+    bl_label = "Manual"
+
+    def draw(self, context: Context | None) -> None:
+        """Draw a button for each page."""
+        assert context is not None
+        panels = own_panels(context) or _SUB_PANELS
+        pages = (
+            (VIEW3D_PT_dq_compensation.bl_label, "guide", ""),
+            ("Setup Check", "setup_check", ""),
+            *((panel.title, panel.help_page, panel.help_section) for panel in panels),
+        )
+        for title, page, section in pages:
+            button: Any = self.layout.operator(DQC_OT_help.bl_idname, text=title)
+            button.page, button.section = page, section
+
+
 class VIEW3D_PT_dq_compensation(SidebarPanel):
     """Deform the active character with DQ Compensation."""
 
     bl_label = "DQ Compensation"
-    help_page = "guide"
+    help_menu = DQC_MT_help.__name__
 
     def fill(self, layout: UILayout, context: Context) -> None:
         _draw_characters(layout, context)
@@ -173,12 +206,9 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
                 panel.draw(layout, context)
             return
         draw_setup_check(layout, context)
-        paints = context.mode == "PAINT_WEIGHT"
-        if paints:
-            PaintPanel.draw(layout, context, opened=True)
+        shaped = _is_shaped(context)
         for panel in _SUB_PANELS:
-            if not (paints and panel is PaintPanel):
-                panel.draw(layout, context)
+            panel.draw(layout, context, enabled=not shaped)
 
 
 def _draw_characters(layout: UILayout, context: Context) -> None:
@@ -188,29 +218,52 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
         draw_sentence(layout, context, text, "INFO")
     if not characters:
         return
+    layout = layout.column()
+    layout.enabled = not _is_shaped(context)
     meshes = [mesh for character in characters for mesh in character.meshes]
     enabled = [is_enabled(mesh) for mesh in meshes]
     row = layout.row(align=True)
     row.scale_y = 1.3
-    if not all(enabled):
-        row.operator("dqc.enable", icon="PLAY")
-    if any(enabled) or any(map(enabling.copied_modifier_warning, meshes)):
-        row.operator("dqc.disable", icon="X")
-    if any(enabled):
-        row.use_property_split = False
-        row.prop(context.window_manager, "dqc_compare", toggle=True)
-        row.operator("dqc.test_motion", text="", icon="POSE_HLT")
-    active, first = context.active_object, characters[0]
-    if len(characters) > 1 or active not in (first.armature, *first.meshes):
-        more = f" and {len(characters) - 1} more selected" if len(characters) > 1 else ""
-        layout.label(text=f"{first.name}{more}", icon="ARMATURE_DATA")
-    draw_character(layout, context, first)
+    # All of them are always there: a second click hits the same button.
+    part = row.row(align=True)
+    part.enabled = not all(enabled)
+    part.operator("dqc.enable")
+    part = row.row(align=True)
+    part.enabled = any(enabled) or any(map(enabling.copied_modifier_warning, meshes))
+    part.operator("dqc.disable")
+    part = row.row(align=True)
+    part.enabled = any(enabled)
+    part.use_property_split = False
+    part.prop(context.window_manager, "dqc_compare", toggle=True)
+    part.operator("dqc.test_motion", text="", icon="POSE_HLT")
+    layout.label(text=_whose(context, characters), icon="ARMATURE_DATA")
+    draw_character(layout, context, characters[0])
+
+
+def _is_shaped(context: Context) -> bool:
+    """Whether an example pose is shaped: what it is made on must not change meanwhile."""
+    active = context.active_object
+    return active is not None and is_posed_copy(active)
+
+
+def _whose(context: Context, characters: Sequence[SelectedCharacter]) -> str:
+    """Whose settings are drawn, and how those of the other selected characters change, too."""
+    count = len(characters)
+    alt = "" if count == 1 else f". Alt changes {'both' if count == 2 else f'all {count}'}"
+    return shortened(context, characters[0].name, after=alt)
 
 
 def shown_characters(context: Context) -> tuple[list[SelectedCharacter], str]:
-    """The selected characters, the one that the panel shows first, or why there is none."""
+    """The selected characters, the one that the panel shows first, or why there is none.
+
+    While an example pose is shaped it is its character.
+    """
     active = context.active_object
-    if active is not None and (is_posed_copy(active) or is_hidden(active)):
+    if active is not None and is_posed_copy(active):
+        copied = copied_character(active)
+        if copied is not None:
+            return characters_of([copied], context.view_layer), ""
+    if active is not None and is_hidden(active):
         return [], f"{active.name} belongs to a character that DQ Compensation deforms."
     if active is not None and active.type == "EMPTY" and own_panels(context):
         return [], ""
@@ -235,7 +288,7 @@ def draw_character(layout: UILayout, context: Context, character: SelectedCharac
         row.menu(DQC_MT_presets.__name__, text="Custom" if look is None else look.name)
         _sliders(layout, shown)
     _draw_meshes(layout, context, character)
-    _message_line(layout, context, character)
+    _message_lines(layout, context, character)
 
 
 def _sliders(layout: UILayout, owner: Object) -> None:
@@ -303,24 +356,33 @@ NOTHING_SOLVED = "{name} shows no solved shapes yet: Solve Folds makes them. It 
 _LINE_MARGIN, _FIX_WIDTH = 80, 60
 
 
-def _message_line(layout: UILayout, context: Context, character: SelectedCharacter) -> None:
-    """Draw what runs or what is wrong in one line, which has its place without anything, too."""
+def _message_lines(layout: UILayout, context: Context, character: SelectedCharacter) -> None:
+    """Draw what runs, what is wrong or how the character is shown, always in two lines."""
     row = layout.row(align=True)
-    if draw_running(row):
+    lines = row.column(align=True)
+    if draw_running(lines):
         return
     found = messages(context, character)
-    if not found:
-        row.label(text="")
-        return
-    first, *others = found
-    text = f"({len(found)}) {first.text}" if others else first.text
+    first = found[0] if found else _shown_as(context, character)
+    text = f"({len(found)}) {first.text}" if len(found) > 1 else first.text
     margin = _LINE_MARGIN + (_FIX_WIDTH if first.fix else 0)
     names = [obj.name for obj in (character.armature, *character.meshes) if obj is not None]
-    draw_in_one_line(row, "", cut_to_width(context, text, margin, names), first.icon)
+    icons: tuple[IconItems, IconItems] = (first.icon, "BLANK1")
+    for line, icon in zip(in_two_lines(context, text, margin, names), icons, strict=True):
+        draw_in_one_line(lines.row(), "", line, icon)
     if first.fix:
-        button = row.row(align=True)
+        button = row.column(align=True)
         button.ui_units_x = 2.4
         button.operator(first.fix, text=first.button)
+
+
+def _shown_as(context: Context, character: SelectedCharacter) -> Message:
+    """What is shown where nothing is wrong."""
+    if not character.enabled:
+        return Message("Not enabled. The Armature modifier deforms it.")
+    owner = character.shown(context.active_object)
+    method, display = (setting_label(owner, name) for name in ("method", "display"))
+    return Message(f"{method}, in the {display} display. It is up to date.", "CHECKMARK")
 
 
 class DQC_OT_messages(Refusing, Operator):
@@ -334,7 +396,8 @@ class DQC_OT_messages(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        return None if selected_characters(context) else nothing_selected(context)
+        characters, reason = shown_characters(context)
+        return None if characters else reason or nothing_selected(context)
 
     @classmethod
     def description(cls, context: Context, properties: Any) -> str:
@@ -360,7 +423,7 @@ def _messages_of(context: Context, sentences: str) -> list[Message]:
     """Given sentences as a message, or all messages of the active character."""
     if sentences:
         return [Message(sentences)]
-    characters = selected_characters(context)
+    characters, _ = shown_characters(context)
     return messages(context, characters[0]) if characters else []
 
 
@@ -398,21 +461,21 @@ def _draw_meshes(layout: UILayout, context: Context, character: SelectedCharacte
     rows.use_property_split = False
     own_ones = character.with_own if character.keeper is not None else []
     for mesh in character.meshes:
-        row = rows.row(align=True)
-        is_on = is_enabled(mesh)
+        row = rows.split(factor=NAME_PART, align=True)
+        name, is_on = row.row(align=True), is_enabled(mesh)
         icon: IconItems = "CHECKBOX_HLT" if is_on else "CHECKBOX_DEHLT"
-        button: Any = row.operator(
+        button: Any = name.operator(
             DQC_OT_switch_mesh.bl_idname, text="", icon=icon, emboss=False, depress=is_on
         )
         button.mesh = telling_name(mesh)
-        row.label(text=telling_name(mesh))
-        if mesh in own_ones:
-            row.label(text="own settings")
-        if is_on and enabling.problem_of(mesh) is not None:
-            row.label(text="", icon="ERROR")
+        name.label(text=telling_name(mesh))
+        is_wrong = is_on and enabling.problem_of(mesh) is not None
+        own = "own settings" if mesh in own_ones else ""
+        row.label(text=own, icon="ERROR" if is_wrong else "NONE")
 
 
 CLASSES = (
     DQC_OT_messages,
+    DQC_MT_help,
     VIEW3D_PT_dq_compensation,
 )

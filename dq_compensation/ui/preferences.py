@@ -11,10 +11,12 @@ from ..pipeline.crowds.settings import CROWD_PREFERENCES
 from ..scene.settings.addon_preferences import (
     ADDON_ID,
     FOR_NEW_CHARACTERS,
+    LOOKS,
     NEW,
     PREFERENCES_RESET,
     preferences,
 )
+from ..scene.settings.declaration import declared_in
 from ..scene.settings.object_settings import CharacterChoices
 from ..session.status import tag_redraw
 from ..ui_shared.option_properties import with_setting_properties
@@ -34,6 +36,8 @@ _LOOKS = (
     ("SOLVED", "Solved", "Soft with Twist, and with its folds once Solve Folds has made them"),
     ("AS_SET_BELOW", "As Set Below", "The settings below"),
 )
+# What looks differ in.
+_OF_LOOKS = ("softness", "twist_spread", "use_solved_shapes")
 _IDENTIFIERS = [identifier for identifier, *_ in _LOOKS]
 
 
@@ -100,10 +104,15 @@ class DQCompensationPreferences(AddonPreferences):
         column = _titled(layout, "New Characters")
         column.row().prop(self, NEW + "display", expand=True)
         column.prop(self, "new_look")
-        column = column.column()
-        column.active = self.new_look == "AS_SET_BELOW"
-        for name in FOR_NEW_CHARACTERS[1:]:
-            column.prop(self, NEW + name)
+        if look := LOOKS.get(self.new_look):
+            for name in _OF_LOOKS:
+                row = column.split(factor=0.4)
+                row.alignment = "RIGHT"
+                row.label(text=declared_in(CharacterChoices)[name].keywords["name"])
+                row.label(text=_shown(look[name]))
+        else:
+            for name in FOR_NEW_CHARACTERS[1:]:
+                column.prop(self, NEW + name)
         column = _titled(layout, "Viewport")
         column.prop(self, "overlay_colours")
         for name in CROWD_PREFERENCES:
@@ -120,6 +129,11 @@ class DQCompensationPreferences(AddonPreferences):
 
 
 DQCompensationPreferences.__annotations__ |= CROWD_PREFERENCES
+
+
+def _shown(value: float) -> str:
+    """A value of a look, as a setting shows it."""
+    return ("Off", "On")[value] if isinstance(value, bool) else f"{value:.2f}"
 
 
 def _titled(layout: UILayout, title: str) -> UILayout:

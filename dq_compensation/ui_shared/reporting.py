@@ -256,12 +256,12 @@ def is_running() -> bool:
 
 
 def draw_running(layout: UILayout) -> bool:
-    """Draw the progress of what runs as one row; False where nothing runs."""
+    """Draw the progress of what runs in two rows; False where nothing runs."""
     if not _works:
         return False
     progress = _works[-1].progress
-    text = ", ".join(filter(None, (progress.doing, _works[-1].time_left(), "Esc stops")))
-    layout.progress(factor=progress.share, text=text)
+    layout.progress(factor=progress.share, text=progress.doing)
+    layout.label(text=". ".join(filter(None, (_works[-1].time_left(), "Esc stops"))))
     return True
 
 

@@ -26,8 +26,8 @@ _NO_SIDEBAR, _NARROWEST = 240.0, 80.0
 # What a text does not get of the sidebar: its icon and the tabs.
 _MARGIN = 84
 
-# The letters of a name in a line that is too long.
-_LONG_NAME = 12
+# The letters of a name in a line that is too long, and at least.
+_LONG_NAME, _SHORTEST_NAME = 12, 5
 
 # The width of dialogs in pixels at interface scale 1, and the part of it that is not text.
 DIALOG_WIDTH = 400
@@ -47,15 +47,21 @@ def draw_sentence(
     _draw_lines(layout, broken_lines(text, _sidebar_width(context, margin)), icon)
 
 
-def shortened(context: Context, name: str, before: str = "") -> str:
-    """A text and a name, which begins with an ellipsis where the sidebar is too narrow for both.
+def shortened(context: Context, name: str, before: str = "", after: str = "") -> str:
+    """A text with a name in it, whose middle is cut where the sidebar is too narrow for it."""
+    width, shown = _sidebar_width(context, _MARGIN), name
+    while len(shown) > _SHORTEST_NAME and shown_width(before + shown + after) > width:
+        shown = cut_in_middle(name, len(shown) - 1)
+    return before + shown + after
+
+
+def cut_in_middle(name: str, letters: int) -> str:
+    """A name with an ellipsis in its middle, so many letters long; its end has more of them.
 
     Names of bones often begin alike and differ at their ends.
     """
-    width, shown = _sidebar_width(context, _MARGIN), name
-    while len(shown) > 1 and shown_width(before + shown) > width:
-        shown = "\u2026" + shown.lstrip("\u2026")[1:]
-    return before + shown
+    first = (letters - 1) // 3
+    return f"{name[:first]}\u2026{name[first + 1 - letters :]}"
 
 
 def draw_in_one_line(row: UILayout, sentences: str, text: str, icon: IconItems) -> None:
@@ -69,22 +75,35 @@ def draw_in_one_line(row: UILayout, sentences: str, text: str, icon: IconItems) 
     button.sentences = sentences
 
 
-def cut_to_width(
-    context: Context, text: str, margin: int = _MARGIN, names: Iterable[str] = ()
-) -> str:
+def cut_to_width(context: Context, text: str, margin: int = _MARGIN) -> str:
     """The beginning of a text that the sidebar has room for; `margin` as of `draw_sentence`.
 
     Blender leaves out the middle of a text that is too long.
+    """
+    return _beginning(text, _sidebar_width(context, margin))
+
+
+def in_two_lines(
+    context: Context, text: str, margin: int = _MARGIN, names: Iterable[str] = ()
+) -> tuple[str, str]:
+    """The beginning of a text, in two lines of which the second may be empty.
 
     Args:
-        names: that may be in it. Long ones keep their ends alone, so that the text has room.
+        names: that may be in it. Where the text is too long, long ones are cut in their middle.
     """
     width = _sidebar_width(context, margin)
+    if len(broken_lines(text, width)) > 2:
+        for name in sorted(names, key=len, reverse=True):  # one may begin with another
+            if len(name) > _LONG_NAME:
+                text = text.replace(name, cut_in_middle(name, _LONG_NAME))
+    first, *others = broken_lines(text, width) or [""]
+    return _beginning(first, width), _beginning(" ".join(others), width)
+
+
+def _beginning(text: str, width: float) -> str:
+    """A text that is cut at its end where it is wider than so many pixels at interface scale 1."""
     if shown_width(text) <= width:
         return text
-    for name in sorted(names, key=len, reverse=True):  # one may begin with another
-        if len(name) > _LONG_NAME:
-            text = text.replace(name, f"\u2026{name[1 - _LONG_NAME :]}")
     while text and shown_width(f"{text}\u2026") > width:
         text = text[:-1]
     return f"{text.rstrip()}\u2026"

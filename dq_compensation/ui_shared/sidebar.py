@@ -83,14 +83,6 @@ class DQC_OT_help(Operator):
         return {"FINISHED"}
 
 
-def draw_help(header: UILayout, page: str, section: str = "") -> None:
-    """Draw a button in the header of a panel that opens a page and section of the manual."""
-    button: Any = header.operator(DQC_OT_help.bl_idname, text="", icon="HELP", emboss=False)
-    button.page, button.section = page, section
-    # Blender's own buttons in headers end at the same distance from the edge.
-    header.separator()
-
-
 def manual_map() -> tuple[str, tuple[tuple[str, str], ...]]:
     """The pages of settings and operators, in the form of `bpy.utils.register_manual_map`."""
     pages = chain(*PAGES_OF_FEATURES, _PAGES)
@@ -112,16 +104,24 @@ def unregister() -> None:
 
 
 class SidebarPanel(Panel):
-    """A panel of the add-on's tab, with its page of the manual."""
+    """A panel of the add-on's tab.
+
+    Attributes:
+        help_menu: the menu with its pages of the manual.
+    """
 
     bl_category = "DQ Compensation"
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
-    help_page: ClassVar[str]
+    help_menu: ClassVar[str]
 
     def draw_header_preset(self, context: Context) -> None:
         if self.layout is not None:
-            draw_help(self.layout, self.help_page)
+            row = self.layout.row()
+            row.emboss = "NONE"
+            row.menu(self.help_menu, text="", icon="HELP")
+            # Blender's own buttons in headers end at the same distance from the edge.
+            row.separator()
 
     def draw(self, context: Context) -> None:
         if self.layout is not None:
@@ -161,11 +161,14 @@ class SubPanel:
         raise NotImplementedError
 
     @classmethod
-    def draw(cls, layout: UILayout, context: Context, *, opened: bool = False) -> None:
+    def draw(
+        cls, layout: UILayout, context: Context, *, opened: bool = False, enabled: bool = True
+    ) -> None:
         """Draw it into the layout of a panel or of another sub-panel.
 
         Args:
             opened: it is open until the user closes it here; elsewhere it stays as it was.
+            enabled: whether what is in it can be pressed.
         """
         subject = cls.subject(context)
         if subject is None:
@@ -175,10 +178,10 @@ class SubPanel:
         header.use_property_split = False
         cls.fill_header(header, subject)
         header.label(text=cls.title)
-        draw_help(header, cls.help_page, cls.help_section)
         if body is not None:
             _split(body)
-            cls.fill(body, context, subject)
+            body.enabled = enabled
+            cls.fill(body.column(), context, subject)
 
 
 OWN_PANELS: list[Callable[[Context], Sequence[type[SubPanel]]]] = []
@@ -188,6 +191,10 @@ OWN_PANELS: list[Callable[[Context], Sequence[type[SubPanel]]]] = []
 def own_panels(context: Context) -> list[type[SubPanel]]:
     """The sub-panels of the active object alone; none for a character."""
     return [panel for panels in OWN_PANELS for panel in panels(context)]
+
+
+NAME_PART = 2 / 3
+"""The part of a row that the name in it gets. Blender cuts the middle of a longer one."""
 
 
 def _split(layout: UILayout) -> None:

@@ -46,9 +46,9 @@ class RecordedLayout:
     def _leaf(self, kind: str, name: str, text: str = "", rows: int = 1, **more: Any) -> None:
         self._parts.append(SimpleNamespace(kind=kind, name=name, text=text, rows=rows, **more))
 
-    def prop(self, owner: Any, name: str, text: str = "", **_: Any) -> None:
+    def prop(self, owner: Any, name: str, text: str = "", placeholder: str = "", **_: Any) -> None:
         assert name in owner.bl_rna.properties
-        self._leaf("prop", name, text, owner=owner.id_data.name)
+        self._leaf("prop", name, text or placeholder, owner=owner.id_data.name)
 
     def prop_search(
         self, owner: Any, name: str, _data: Any, _within: str, text: str = "", **_: Any
@@ -85,6 +85,18 @@ class RecordedLayout:
             part.height if isinstance(part, RecordedLayout) else part.rows for part in self._parts
         ]
         return max(heights, default=0) if self._beside else sum(heights)
+
+    def places(self, above: int = 0) -> list[tuple[str, str, int]]:
+        """Kind, name and row of what can be pressed, in its order; the uppermost row is 0."""
+        found: list[tuple[str, str, int]] = []
+        for part in self._parts:
+            if isinstance(part, RecordedLayout):
+                found += part.places(above)
+            elif part.kind not in {"label", "progress", "separator"}:
+                found.append((part.kind, part.name, above))
+            if not self._beside:
+                above += part.height if isinstance(part, RecordedLayout) else part.rows
+        return found
 
     def leaves(self, kind: str = "", *, active_only: bool = False) -> Iterator[Any]:
         """What is drawn, in its order: `kind`, `name`, `text`; of a property `owner`."""

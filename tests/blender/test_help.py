@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 import bpy
 import pytest
 
-from dq_compensation.ui_shared.sidebar import SidebarPanel, SubPanel, manual_map, page_address
+from dq_compensation.ui.panels import DQC_MT_help
+from dq_compensation.ui_shared.sidebar import SubPanel, manual_map, page_address
 from environments import PROJECT
+from tests.blender.recorded_layout import RecordedLayout
 
 DOCS = PROJECT / "docs"
 
@@ -30,15 +34,23 @@ def require_page(address: str) -> None:
 
 
 def test_every_panel_opens_a_page_and_a_section_that_are_there() -> None:
-    panels, parts = SidebarPanel.__subclasses__(), SubPanel.__subclasses__()
-    assert len(panels) == 1
+    parts = SubPanel.__subclasses__()
     assert len(parts) > 5
-    require_page(page_address("setup_check"))
-    for page, section in (
-        *((panel.help_page, "") for panel in panels),
-        *((part.help_page, part.help_section) for part in parts),
-    ):
-        require_page(page_address(page, section))
+    for part in parts:
+        require_page(page_address(part.help_page, part.help_section))
+
+
+def test_one_button_has_the_pages_of_all_panels() -> None:
+    menu = SimpleNamespace(layout=RecordedLayout())
+    draw: Any = DQC_MT_help.draw
+    draw(menu, bpy.context)
+    buttons = list(menu.layout.leaves("operator"))
+    for button in buttons:
+        require_page(page_address(button.properties.page, button.properties.section))
+    pages = {button.properties.page for button in buttons}
+    assert {"guide", "setup_check", "painting", "by_example", "baking", "crowds"} <= pages
+    titles = [button.text for button in buttons]
+    assert len(titles) == len(set(titles)) == 8
 
 
 def test_settings_and_operators_have_a_page() -> None:

@@ -142,7 +142,7 @@ def test_scripts_are_told_what_is_no_softness(text: str) -> None:
 def test_the_panel_has_a_slider_for_the_active_bone_and_a_cross_for_a_choice(limb: Scene) -> None:
     obj, rig = limb
     select(obj)
-    settings_of(obj).active_joint = rig.data.bones.find("Lower")
+    rig.data.dqc_active_joint = rig.data.bones.find("Lower")
 
     def drawn() -> list[str]:
         layout = RecordedLayout()

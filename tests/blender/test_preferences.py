@@ -318,3 +318,30 @@ def test_the_reset_gives_every_preference_its_default(preferences: Any) -> None:
     assert bpy.ops.dqc.preferences_reset() == {"FINISHED"}
     after = {name: getattr(preferences, name) for name in before}
     assert after == before
+
+
+def test_a_look_shows_what_makes_it_and_no_settings_that_do_not_act(preferences: Any) -> None:
+    def drawn() -> tuple[list[str], set[str]]:
+        """The labels behind the first column, and the properties."""
+        page, layout = MagicMock(wraps=preferences, new_look=preferences.new_look), MagicMock()
+        for each in ("column", "row", "split"):
+            getattr(layout, each).return_value = layout
+        page.layout = layout
+        DQCompensationPreferences.draw(page, bpy.context)
+        texts = [call.kwargs["text"] for call in layout.label.call_args_list]
+        return texts, {call.args[1] for call in layout.prop.call_args_list if call.args[0] is page}
+
+    acts_below = {"new_method", "new_curve", "new_factor"}
+    for look, values in LOOKS.items():
+        preferences.new_look = look
+        texts, names = drawn()
+        shown = {name: texts[texts.index(name) + 1] for name in ("Spread Twist", "Solved Shapes")}
+        assert shown == {
+            "Spread Twist": f"{values['twist_spread']:.2f}",
+            "Solved Shapes": "On" if values["use_solved_shapes"] else "Off",
+        }
+        assert not names & acts_below
+    preferences.new_look = "AS_SET_BELOW"
+    texts, names = drawn()
+    assert acts_below <= names
+    assert "Spread Twist" not in texts

@@ -258,12 +258,12 @@ def test_apply_leaves_the_armature_selected_and_its_result_ends_with_it(body: Ob
     assert status_of(body).example_result is None
 
 
-def test_names_of_bones_lose_their_beginning_where_there_is_no_room(
+def test_names_of_bones_lose_their_middle_where_there_is_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     replace_everywhere(monkeypatch, shown_width, lambda text: 10.0 * len(text))
     preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0))
     context = SimpleNamespace(region=SimpleNamespace(width=184.0), preferences=preferences)
     assert shortened(context, "Hips") == "Hips"
-    assert shortened(context, "mixamorig:RightForeArm") == "\u2026htForeArm"
+    assert shortened(context, "mixamorig:RightForeArm") == "mix\u2026oreArm"
     assert len(shortened(context, "mixamorig:RightForeArm", "Of ")) == 10

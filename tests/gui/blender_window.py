@@ -17,7 +17,11 @@ Position = tuple[int, int]
 
 # Buttons are 20 pixels high at interface scale 1.
 _SCAN_STEP = 11
-_HELP_FROM_RIGHT = 56.0
+# So are the headers of the panels, with the gaps between them. They lie below each other while all
+# of them are closed, and Setup Check, whose magnifier is at this part of the sidebar's width, too.
+_HEADER = 21
+CHECK = 0.75
+_PANELS = ("Joints", "Paint", "By Example", "Export and Bake", "Playback", "Advanced")
 # Between what is done and the first drawing that shows it.
 _TICKS = 4
 
@@ -247,12 +251,12 @@ class BlenderWindow:
         position = yield from self.find(wanted, across)
         yield from self.click(position)
 
-    def open_panel(self, page: str) -> Wait:
-        """Click the header of a panel, which is found by the page that its Help button opens."""
+    def open_panel(self, title: str) -> Wait:
+        """Click the header of a closed panel; those above it are closed, too."""
         sidebar = self.region("UI")
-        # The last button of a header, left of the tabs.
-        _, y = yield from self.find(page, 1.0 - _HELP_FROM_RIGHT / sidebar.width)
-        yield from self.click((sidebar.x + sidebar.width // 3, y))
+        _, y = yield from self.find("dqc.check", CHECK)
+        below = _HEADER * (1 + _PANELS.index(title))
+        yield from self.click((sidebar.x + sidebar.width // 3, y - below))
         yield from self.wait(10)
 
     def slide(self, wanted: str, pixels: int, across: float = 0.7, **modifiers: bool) -> Wait:

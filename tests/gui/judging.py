@@ -22,6 +22,8 @@ CHANGED = 0.003
 OUTLINE = 0.004
 
 CATEGORY = "DQ Compensation"
+# Where the buttons of a character are, as parts of the sidebar's width.
+ENABLE, DISABLE, COMPARE = 0.2, 0.44, 0.68
 
 
 class Step:
@@ -71,12 +73,12 @@ class Step:
     def enable(self) -> Wait:
         """Open the panel and click *Enable*."""
         yield from self.window.open_sidebar(CATEGORY)
-        yield from self.window.press("dqc.enable")
+        yield from self.window.press("dqc.enable", ENABLE)
         self.expect(self.settings.enabled, "Human is enabled")
 
     def open_advanced(self) -> Wait:
         """Open the sub-panel with method and display."""
-        yield from self.window.open_panel('page="guide", section="settings"')
+        yield from self.window.open_panel("Advanced")
 
     def to_frame(self, frame: int) -> Wait:
         """Go to a frame with the arrow keys."""

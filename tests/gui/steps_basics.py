@@ -5,7 +5,7 @@ from __future__ import annotations
 import bpy
 import numpy as np
 from blender_window import Wait
-from judging import CATEGORY, Step
+from judging import CATEGORY, COMPARE, DISABLE, ENABLE, Step
 from pictures import Picture, screen_picture
 
 from human.first_minute import build_first_minute
@@ -47,7 +47,7 @@ def first_minute(step: Step) -> Wait:
     step.preferences.property_unset("chosen_look")
     yield from window.open_sidebar(CATEGORY)
     yield from step.look("The demo's file")
-    yield from window.press("dqc.enable")
+    yield from window.press("dqc.enable", ENABLE)
     yield from window.wait_until(lambda: not step.is_softening, "The weights do not get soft.")
     step.expect(step.human.dq_compensation.softness == 0.5, "Enable gives Soft with Twist")
     soft = yield from step.look("Soft with Twist")
@@ -67,7 +67,7 @@ def first_minute(step: Step) -> Wait:
         if look == "As Painted":
             step.expect_changed(seen, soft, "As Painted to Soft with Twist", SEEN_AT_ONCE)
     step.expect_same(seen, soft, "Soft with Twist again")
-    yield from window.press("dqc.disable", 0.25)
+    yield from window.press("dqc.disable", DISABLE)
     step.expect(not step.settings.enabled, "Disable disables")
     step.preferences.new_look = "AS_PAINTED"
 
@@ -101,7 +101,7 @@ def enable(step: Step) -> Wait:
     yield from window.key("Z", ctrl=True, shift=True)
     step.expect(step.settings.enabled, "Shift Ctrl Z enables again")
     step.expect_same((yield from step.look("After Shift Ctrl Z")), after, "Redone")
-    yield from window.press("dqc.disable", 0.25)
+    yield from window.press("dqc.disable", DISABLE)
     step.expect(not step.settings.enabled, "Disable disables")
     step.expect_same((yield from step.look("After Disable")), before, "Disabled")
 
@@ -250,7 +250,7 @@ def motion(step: Step) -> Wait:
     yield from window.key("ESC")
     step.expect_same((yield from step.look("After Esc")), before, "Esc ends it")
     step.expect(step.human.display_type == "TEXTURED", "the character is shown again")
-    position = yield from window.find("dqc_compare", 0.6)
+    position = yield from window.find("dqc_compare", COMPARE)
     yield from window.move(position)
     yield from window.event("LEFTMOUSE", "PRESS")
     yield from window.wait(30)

@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import bpy
 import numpy as np
-from blender_window import Wait
+from blender_window import CHECK, Wait
 from bpy_extras.view3d_utils import location_3d_to_region_2d
-from judging import Step
+from judging import DISABLE, Step
 from mathutils import Quaternion
 from pictures import Picture, screen_picture
 from steps_basics import CLOSE
@@ -23,8 +23,6 @@ HAND = "hand_l"
 _CHECKBOX = 0.17
 # Likewise the switch beside the slider Softness, and the button that mends what a line says.
 _AS_PAINTED, _FIX = 0.75, 0.77
-# And the magnifier of Setup Check.
-_CHECK = 0.67
 
 
 def paint(step: Step) -> Wait:
@@ -32,8 +30,8 @@ def paint(step: Step) -> Wait:
     window = step.window
     yield from step.enable()
     compensated = yield from step.look("Compensated")
-    yield from window.open_panel('page="painting", section=""')
-    yield from window.press("paint_weights(group='COMPENSATION'")
+    yield from window.open_panel("Paint")
+    yield from window.press("paint_weights(group='COMPENSATION'", 0.25)
     step.expect(step.human.mode == "WEIGHT_PAINT", "the button goes to Weight Paint")
     group = step.settings.vertex_group
     step.expect(bool(group), f"the weights go to the vertex group {group}")
@@ -63,7 +61,7 @@ def joints(step: Step) -> Wait:
     window = step.window
     yield from step.enable()
     compensated = yield from step.look("Compensated")
-    yield from window.open_panel('page="guide", section="joints"')
+    yield from window.open_panel("Joints")
     yield from step.look("The list")
     # The list has room for some bones only; the script shows the one that is looked for.
     with bpy.context.temp_override(window=window.window, area=window.area):
@@ -84,7 +82,7 @@ def soften(step: Step) -> Wait:
     window = step.window
     yield from step.enable()
     as_painted = yield from step.look("As painted")
-    yield from window.open_panel('page="painting", section=""')
+    yield from window.open_panel("Paint")
     yield from step.look("The panel")
 
     def softened() -> bool:
@@ -288,7 +286,7 @@ def check(step: Step) -> Wait:
     bpy.ops.ed.undo_push(message="Lose weights")
     torn = yield from step.look("A patch without weights")
     step.expect_changed(torn, whole, "The patch stays behind")
-    yield from window.press("dqc.check", _CHECK)
+    yield from window.press("dqc.check", CHECK)
     yield from step.look("Checked")
     yield from window.press("weight_from_neighbours")
     yield from window.wait(20)
@@ -314,7 +312,7 @@ def off_its_rig(step: Step) -> Wait:
     bpy.ops.ed.undo_push(message="Turn the mesh")
     turned = yield from step.look("Turned by 20 degrees")
     step.expect_changed(turned, whole, "The mesh is elsewhere")
-    yield from window.press("dqc.check", _CHECK)
+    yield from window.press("dqc.check", CHECK)
     yield from step.look("Checked")
     yield from window.press("move_mesh")
     yield from window.wait(20)
@@ -335,7 +333,7 @@ def bake(step: Step) -> Wait:
     window = step.window
     yield from step.enable()
     compensated, there = (yield from step.look("Compensated")), step.positions()
-    yield from window.open_panel('page="baking"')
+    yield from window.open_panel("Export and Bake")
     yield from window.press("dqc.bake_pose")
     yield from window.wait(20)
     step.show("The dialog")
@@ -344,7 +342,7 @@ def bake(step: Step) -> Wait:
     keys = step.human.data.shape_keys
     step.expect(keys is not None and "Pose" in keys.key_blocks, "there is a shape key Pose")
     yield from step.look("Baked")
-    yield from window.press("dqc.disable", 0.25)
+    yield from window.press("dqc.disable", DISABLE)
     step.human.data.shape_keys.key_blocks["Pose"].value = 1.0
     baked = yield from step.look("Disabled, the key at 1")
     step.expect_same(baked, compensated, "The key against DQ Compensation")
@@ -365,7 +363,7 @@ def bake_to_bones(step: Step) -> Wait:
     step.expect(spread > 0.1, f"Spread Twist is at {spread:.3f}")
     live, there = (yield from step.look("Live")), step.positions()
     bones = len(step.rig.data.bones)
-    yield from window.open_panel('page="baking"')
+    yield from window.open_panel("Export and Bake")
     yield from window.press("dqc.bake_bones", 0.25)
     yield from window.wait(20)
     step.show("The dialog")
@@ -390,7 +388,7 @@ def to_by_example(step: Step) -> Wait:
     yield from window.turn(
         "dq_compensation.method", lambda: step.settings.method == "SPHERICAL_JOINT_BY_EXAMPLE"
     )
-    yield from window.open_panel('page="by_example"')
+    yield from window.open_panel("By Example")
     yield from window.choose(
         "dq_compensation.example_bone", ELBOW, lambda: step.settings.example_bone == ELBOW
     )
@@ -495,7 +493,7 @@ def solve_folds(step: Step) -> Wait:
     """Solve Folds of the forearm: the bent elbow folds; switch, keys, Remove Solved; undo."""
     window = step.window
     yield from step.enable()
-    yield from window.open_panel('page="by_example"')
+    yield from window.open_panel("By Example")
     rig = step.rig
     rig.hide_set(False)
     with bpy.context.temp_override(window=window.window):
@@ -641,7 +639,7 @@ def play_take(step: Step) -> Wait:
     yield from step.to_frame(12)
     posed = yield from step.look("Frame 12, posed by the armature")
     step.expect_changed(posed, bent, "Frame 12 against frame 22")
-    yield from window.open_panel('section="takes"')
+    yield from window.open_panel("Playback")
     yield from window.press("dqc.take_cache")
     yield from window.wait(20)
     step.show("The dialog")

@@ -9,6 +9,7 @@ import bpy
 import pytest
 
 from dq_compensation.setup_check import findings
+from dq_compensation.setup_check.operators import DQC_OT_fix_all
 from dq_compensation.setup_check.panel import _Found, _summary, draw_setup_check
 from dq_compensation.ui_shared.sentences import broken_lines, shown_width
 from tests.blender.enabled_scenes import select
@@ -80,7 +81,8 @@ def test_without_a_character_there_is_none(dents: Dents) -> None:
 
 
 def test_it_never_checks_by_itself(body: bpy.types.Object, dents: Dents) -> None:
-    assert draw().words == ["Setup Check"]
+    assert draw(closed=True).words == ["Setup Check"]
+    assert draw().words == ["Setup Check", "Not checked yet: Body."]
     bpy.ops.dqc.check()
     looks = dents.looks
     draw()
@@ -95,7 +97,6 @@ def test_an_issue_has_its_sentence_and_its_buttons(body: bpy.types.Object) -> No
     names = [(name, text) for name, text, _ in layout.buttons]
     assert names == [
         ("dqc.check", ""),
-        ("dqc.help", ""),
         ("dqc.fix", "Flatten"),
         ("dqc.fix", "Ask..."),
         ("dqc.select_issue", "Select 2 Vertices"),
@@ -103,7 +104,7 @@ def test_an_issue_has_its_sentence_and_its_buttons(body: bpy.types.Object) -> No
         ("dqc.ignore_issue", "Ignore"),
         ("dqc.fix_all", ""),
     ]
-    button = layout.buttons[2][2]
+    button = layout.buttons[1][2]
     assert vars(button) == {
         "object_name": "Body",
         "others": "",
@@ -119,6 +120,14 @@ def test_what_has_to_be_asked_about_makes_no_fix_all(body: bpy.types.Object, den
     # Its button keeps its place.
     assert "dqc.fix_all" in {name for name, _, _ in draw().buttons}
     assert not draw().enabled
+    describe: Any = DQC_OT_fix_all.description
+    asked = SimpleNamespace(hints=True)
+    assert "the rest ask first" in describe(bpy.context, asked)
+    dents.fixes = ("flatten",)
+    bpy.ops.dqc.check()
+    assert "ask first" not in describe(bpy.context, asked)
+    bpy.ops.dqc.fix_all()
+    assert describe(bpy.context, asked) == "There is nothing to fix"
 
 
 @pytest.mark.parametrize("count", [0, 3])
@@ -148,7 +157,7 @@ def test_hints_are_shown_when_they_are_asked_for(body: bpy.types.Object, dents: 
     closed, opened = draw(closed=True), draw()
     assert closed.words == ["Setup Check", "Nothing to fix, 1 hint", "Show Hints (1)"]
     names = [name for name, _, _ in closed.buttons]
-    assert names == ["dqc.check", "dqc.help", "dqc.fix_all"]
+    assert names == ["dqc.check", "dqc.fix_all"]
     assert (closed.enabled, opened.enabled) == (False, True)
     assert opened.words == [*closed.words, "Body has 3 dents."]
     name, _, properties = opened.buttons[-1]
@@ -162,7 +171,7 @@ def test_hints_are_shown_when_they_are_asked_for(body: bpy.types.Object, dents: 
 def test_several_characters_are_not_checked_in_one_line(body: bpy.types.Object) -> None:
     others = [add_grid(name=f"Grid {number}") for number in range(25)]
     select(body, *others)
-    assert draw().words == ["Setup Check"]
+    assert draw(closed=True).words == ["Setup Check"]
     findings.run(body, bpy.context.evaluated_depsgraph_get())
     words = draw().words
     assert words[1].startswith("Not checked yet: Grid 0, Grid 1")

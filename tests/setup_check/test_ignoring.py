@@ -45,7 +45,7 @@ def test_what_is_ignored_is_listed_at_the_end_and_can_be_taken_back(body: Object
     closed = draw(closed=True)
     assert closed.words == ["Setup Check", "Nothing to fix, 1 ignored", "Show Ignored (1)"]
     names = [name for name, _, _ in closed.buttons]
-    assert names == ["dqc.check", "dqc.help", "dqc.fix_all"]
+    assert names == ["dqc.check", "dqc.fix_all"]
     opened = draw()
     assert opened.words[-2:] == ["Show Ignored (1)", "Body has 3 dents."]
     press(opened, "Take Back")

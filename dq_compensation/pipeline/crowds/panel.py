@@ -9,7 +9,7 @@ from bpy.types import Context, Object, UILayout
 from ...scene.settings.object_settings import settings_of
 from ...ui_shared.reporting import is_running
 from ...ui_shared.sentences import draw_sentence
-from ...ui_shared.sidebar import OWN_PANELS, PAGES_OF_FEATURES, RowsOfItems, SubPanel
+from ...ui_shared.sidebar import NAME_PART, OWN_PANELS, PAGES_OF_FEATURES, RowsOfItems, SubPanel
 from ...viewport.gpu_objects import refusal_of_gpu
 from ...wording import counted, listed, sized
 from ..takes.operators import armature_with_takes
@@ -26,6 +26,7 @@ class DQC_UL_crowd_roles(RowsOfItems):
     """The roles of a crowd."""
 
     def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
+        row = row.split(factor=NAME_PART, align=True)
         name = item.character.name if item.character is not None else "No character"
         then = f" > {item.then}" if item.then else ""
         row.label(text=f"{name}: {item.take or 'no take'}{then}", icon="ARMATURE_DATA")

@@ -10,7 +10,7 @@ from ...scene.selected_characters import known_meshes
 from ...scene.settings.object_settings import settings_of
 from ...ui_shared.reporting import is_running, report_in_panel
 from ...ui_shared.sentences import draw_sentence
-from ...ui_shared.sidebar import PAGES_OF_FEATURES, RowsOfItems, SubPanel
+from ...ui_shared.sidebar import NAME_PART, PAGES_OF_FEATURES, RowsOfItems, SubPanel
 from ...wording import counted, listed
 from ..takes import caching
 from .known_takes import LOST, changed_since_cached, take_problem
@@ -28,6 +28,7 @@ class DQC_UL_takes(RowsOfItems):
     """The takes of an armature."""
 
     def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
+        row = row.split(factor=NAME_PART, align=True)
         row.prop(item, "name", text="", emboss=False, icon="ACTION")
         frames = row.row(align=True)
         frames.alignment = "RIGHT"

@@ -15,8 +15,10 @@ from mathutils import Matrix
 
 from ...analysis.joint_softness import parents_at_joints
 from ...arrays import Float64s
+from ...core.dual_quaternion import concatenate_quaternions, quaternion_conjugate
 from ...core.pose import Pose
 from ...core.vectors import unit_or
+from ..blender.armature import armature_of
 from ..blender.rig_copies import rig_copy_aside
 from ..settings.object_settings import Settings
 from .binding import Binding
@@ -55,11 +57,54 @@ def posed_joint(
     joints = joints_at(rig, binding, settings, [name])
     if len(joints) < 2:
         return joints[0] if joints else None
+    names, rotations = (
+        binding.skeleton.names,
+        rotations_at_joints(rig, binding, settings, depsgraph),
+    )
+    return min(joints, key=lambda joint: abs(rotations[names.index(joint), 0]))
+
+
+def rotations_at_joints(
+    rig: bpy.types.Object, binding: Binding, settings: Settings, depsgraph: bpy.types.Depsgraph
+) -> Float64s:
+    """How each bone is turned from rest against the one it turns with.
+
+    Returns:
+        shape (B, 4), quaternions (w, x, y, z) in armature space; of a bone that turns with none its
+        own rotation.
+    """
     matrices = binding.pose_matrices(rig.evaluated_get(depsgraph))
-    turned = Pose.from_matrices(matrices, binding.skeleton).rotations
-    behind = np.array([binding.skeleton.names.index(joint) for joint in joints])
-    before = parents_at_joints(binding.skin(settings))[behind]
-    return joints[int(np.abs((turned[behind] * turned[before]).sum(axis=1)).argmin())]
+    rotations = Pose.from_matrices(matrices, binding.skeleton).rotations
+    parents = parents_at_joints(binding.skin(settings))
+    before = np.where(parents[:, None] >= 0, rotations[parents], (1.0, 0.0, 0.0, 0.0))
+    turned = concatenate_quaternions(quaternion_conjugate(before), rotations[: len(parents)])
+    return turned.astype(np.float64)
+
+
+def bones_to_choose(
+    rig: bpy.types.Object,
+    binding: Binding,
+    settings: Settings,
+    name: str,
+    depsgraph: bpy.types.Depsgraph,
+) -> list[str]:
+    """The bones that move skin, in the order in which they are likely to be meant.
+
+    Those for which a bone stands come first, then those that are turned farther from rest, by whole
+    degrees, then those whose heads are nearer to its head at rest.
+
+    Args:
+        name: of a bone of the rig; any other text stands for none.
+    """
+    skeleton, bone = binding.skeleton, armature_of(rig).bones.get(name)
+    first = set[str]() if bone is None else {*joints_at(rig, binding, settings, [name])}
+    cosines = np.abs(rotations_at_joints(rig, binding, settings, depsgraph)[:, 0])
+    degrees = np.round(np.degrees(2.0 * np.arccos(np.minimum(cosines, 1.0))))
+    place = np.zeros(3) if bone is None else np.array(bone.head_local)
+    away = np.linalg.norm(skeleton.heads - place, axis=1)
+    rows = np.flatnonzero(binding.skin(settings).moves).tolist()
+    rows.sort(key=lambda row: (skeleton.names[row] not in first, -degrees[row], away[row]))
+    return [skeleton.names[row] for row in rows]
 
 
 def joints_of_controls(

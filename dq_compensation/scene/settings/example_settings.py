@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, Protocol, TypeVar
 
-from bpy.types import PropertyGroup
+from bpy.types import Context, Object, PropertyGroup
 
 from ...core.example_poses import ExampleWeights
 from .declaration import FACTOR, property_group, props
@@ -51,6 +51,19 @@ _WEIGHTS = (
 
 _changed = calls(SETTING_CHANGED, SHOWN_CHANGED)
 
+OFFERED_BONES: list[Callable[[Object, Context, str], list[str]]] = []
+"""Give the bones that a field offers for an object, in their order; `str`: what is typed in it."""
+
+
+def _offer_bones(settings: PropertyGroup, context: Context, typed: str) -> list[str]:
+    obj: Any = settings.id_data
+    return [name for offers in OFFERED_BONES for name in offers(obj, context, typed)]
+
+
+# Without SORT Blender keeps their order.
+OFFERS_BONES: dict[str, Any] = {"search": _offer_bones, "search_options": {"SUGGESTION"}}
+"""Of a setting that names a bone."""
+
 _Item_co = TypeVar("_Item_co", covariant=True)
 
 
@@ -82,6 +95,7 @@ class DQCompensationExamplePose(PropertyGroup):
     name: str = props.StringProperty(description="The name of the example pose", update=_changed)
     bone: str = props.StringProperty(
         description="The bone of the pose",
+        **OFFERS_BONES,
         update=calls(EXAMPLE_BONE_CHOSEN, SETTING_CHANGED, SHOWN_CHANGED),
     )
     key: str = props.StringProperty(

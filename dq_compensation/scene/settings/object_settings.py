@@ -37,7 +37,12 @@ from .choices import (
 )
 from .declaration import FACTOR, Declaration, declared_in, frozen_values, property_group, props
 from .example_settings import CLASSES as EXAMPLE_CLASSES
-from .example_settings import DQCompensationExampleBone, DQCompensationExamplePose, Items
+from .example_settings import (
+    OFFERS_BONES,
+    DQCompensationExampleBone,
+    DQCompensationExamplePose,
+    Items,
+)
 from .setting_events import (
     CHARACTER_SETTING_CHANGED,
     FOLLOWED_SETTING_CHANGED,
@@ -81,7 +86,7 @@ PAINTED_KINDS: tuple[tuple[PaintedKind, str, str], ...] = (
     ),
     (
         "SOFTNESS",
-        "Softness",
+        "Softness Group",
         "How much of Softness and of Soften Weights each vertex gets: 0 keeps its weights, 1 all "
         "of it",
     ),
@@ -201,7 +206,7 @@ class MethodSettings(JointSettings):
     )
     use_solved_shapes: bool = props.BoolProperty(
         name="Solved Shapes",
-        description="Show the shapes that Solve Folds has made, where there are any. The list "
+        description="Show the shapes that Solve Folds has made, where there are any. The panel "
         "Joints has a switch for each joint",
         default=False,
         **_OF_CHARACTER,
@@ -427,13 +432,12 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         override={"LIBRARY_OVERRIDABLE"},
         update=_activate_painted,
     )
-    active_joint: int = props.IntProperty(
-        description="The bone that is chosen in the list of joints",
-        options={"SKIP_SAVE"},
-        override={"LIBRARY_OVERRIDABLE"},
-    )
     example_bone: str = props.StringProperty(
-        name="Bone", description="The bone that gets the next example pose. Empty: the active bone"
+        name="Bone",
+        description="The bone that gets the next example pose. Empty: the active bone. The list "
+        "has the bones that move the skin: first those that the active control turns, then those "
+        "that are turned farthest",
+        **OFFERS_BONES,
     )
     support_bone: str = props.StringProperty(
         name="Support Of",
@@ -457,7 +461,6 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         **_ACTING,
     )
     softness_group: str = props.StringProperty(
-        name="Softness",
         description="How much of Softness and of Soften Weights each vertex gets. Empty: all of it",
         **_ACTING,
     )
