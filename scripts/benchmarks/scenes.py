@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import bpy
@@ -34,6 +35,7 @@ import dq_compensation
 from benchmarks.targets import record
 from dq_compensation import api
 from dq_compensation.session import changes
+from human.imported import anime, avatar, nine_by_height, performer, round_bones
 from human.model import Rig, build_human
 from tests.limb import build_limb
 from tests.rigify_human import build_rigify_human
@@ -138,6 +140,25 @@ def soft_with_twist(rig_name: Rig, bones: Sequence[str]) -> Character:
     animate(rig, bones)
     human.dq_compensation.softness, human.dq_compensation.twist_spread = 0.5, 1.0
     return Character([human], rig, bones[0])
+
+
+def imported(
+    build: Callable[[], tuple[Object, list[Object]]], *, soft: bool, bone: str = "lowerarm_l"
+) -> Character:
+    """A character as of `human.imported`, all of whose bones have keys."""
+    rig, meshes = build()
+    round_bones(rig)
+    animate(rig, rig.data.bones.keys())
+    if soft:
+        for mesh in meshes:
+            mesh.dq_compensation.softness, mesh.dq_compensation.twist_spread = 0.5, 1.0
+    return Character(meshes, rig, bone)
+
+
+def game_human() -> tuple[Object, list[Object]]:
+    """The human on a game rig, in one mesh."""
+    human, rig = build_human("game_engine")
+    return rig, [human]
 
 
 def masked() -> Character:
@@ -285,6 +306,19 @@ SCENES = {
     "masked": Scene("Masked human", masked, MASKED),
     "linked": Scene("Linked human with an override", linked, dict.fromkeys(TWICE, 1.5)),
 }
+# As people have them, all bones keyed: as painted, and *Soft with Twist*.
+IMPORTED: dict[str, tuple[str, Callable[[], tuple[Object, list[Object]]]]] = {
+    "game": ("Human on a game rig", game_human),
+    "nine": ("The same in 9 meshes", nine_by_height),
+    "avatar": ("Avatar, 9 meshes, 67 bones", avatar),
+    "performer": ("Performer, one mesh, 75 bones", performer),
+    "anime": ("Anime character, 15 meshes, 140 bones", anime),
+}
+for name, (title, build) in IMPORTED.items():
+    for look, soft in (("As Painted", False), ("Soft with Twist", True)):
+        SCENES[f"{name}_soft" if soft else name] = Scene(
+            f"{title}: {look}", partial(imported, build, soft=soft), dict(KEYED)
+        )
 
 
 class Clock:
