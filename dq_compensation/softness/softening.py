@@ -684,7 +684,7 @@ def _write_soft_copy(
     copy.update_tag()
 
 
-def rewrite_soft_copy(skinned: SkinnedObject, record: Mapping[str, Any]) -> bool:
+def rewrite_soft_copy(skinned: SkinnedObject, record: dict[str, Any]) -> bool:
     """Write the points of a soft copy anew, as another shape varies; its weights stay.
 
     Args:
