@@ -29,6 +29,8 @@ from human.dressed import (
 from human.model import HumanArrays, build_armature, load_human_arrays
 
 Array = NDArray[np.floating]
+Character = tuple[bpy.types.Object, list[bpy.types.Object]]
+"""An armature object and its meshes."""
 # By how much the axes of an imported bone are off those of a rotation.
 ROUNDED = 2.4e-5
 
@@ -87,15 +89,22 @@ def ends(arrays: HumanArrays, names: Iterable[str]) -> list[Chain]:
     return found
 
 
-def _piece(
-    arrays: HumanArrays, points: Array, faces: Sequence[Sequence[int]], weights: Array
-) -> HumanArrays:
-    """A mesh on the bones of a human; `weights` of shape (n, B)."""
+def _of_rings(arrays: HumanArrays, points: Array, around: int, weights: Array) -> HumanArrays:
+    """A mesh on the bones of a human: closed rings of so many points, one behind the other.
+
+    Args:
+        weights: shape (n, B).
+    """
+    ring = np.arange(around)
+    sides = np.stack((ring, np.roll(ring, -1)), axis=1)
+    first = around * np.arange(len(points) // around - 1)
+    quads = np.concatenate((sides, sides[:, ::-1] + around), axis=1)
+    faces = (first[:, None, None] + quads).reshape(-1, 4)
     vertices, bones = np.nonzero(weights > 1e-4)
     return replace(
         arrays,
         vertices=points.astype(np.float32),
-        faces=np.array(faces, np.int32),
+        faces=faces.astype(np.int32),
         weight_vertex=vertices.astype(np.int32),
         weight_bone=bones.astype(np.int16),
         weight=weights[vertices, bones].astype(np.float32),
@@ -112,12 +121,7 @@ def tube(arrays: HumanArrays, chain: Chain, rows: int, around: int, radius: floa
     ring = np.stack((np.cos(angles), np.sin(angles), np.zeros(around)), axis=1)
     size = radius * np.linspace(1.0, 0.2, rows)[:, None, None]
     points = (middles[:, None] + size * ring).reshape(-1, 3)
-    faces = [
-        (row * around + k, row * around + after, (row + 1) * around + after, (row + 1) * around + k)
-        for row in range(rows - 1)
-        for k, after in zip(range(around), np.roll(range(around), -1).tolist(), strict=True)
-    ]
-    return _piece(arrays, points, faces, _along(arrays, [chain], np.repeat(along, around)))
+    return _of_rings(arrays, points, around, _along(arrays, [chain], np.repeat(along, around)))
 
 
 def _along(
@@ -156,13 +160,8 @@ def skirt(arrays: HumanArrays, chains: Sequence[Chain], rows: int, around: int) 
     part = (along - steps)[:, None]
     points = columns[:, steps] * (1.0 - part) + columns[:, steps + 1] * part
     points = points.transpose(1, 0, 2).reshape(-1, 3)
-    faces = [
-        (row * around + k, row * around + after, (row + 1) * around + after, (row + 1) * around + k)
-        for row in range(rows - 1)
-        for k, after in zip(range(around), np.roll(range(around), -1).tolist(), strict=True)
-    ]
     weights = _along(arrays, chains, np.repeat(along, around), np.tile(which, rows))
-    return _piece(arrays, points, faces, weights)
+    return _of_rings(arrays, points, around, weights)
 
 
 def ball(arrays: HumanArrays, bone: str, centre: Array, size: Array, rows: int) -> HumanArrays:
@@ -174,14 +173,9 @@ def ball(arrays: HumanArrays, bone: str, centre: Array, size: Array, rows: int) 
         (np.cos(up) * np.cos(angles), np.cos(up) * np.sin(angles), np.sin(up) + 0.0 * angles), -1
     )
     points = centre + size * unit.reshape(-1, 3)
-    faces = [
-        (row * around + k, row * around + after, (row + 1) * around + after, (row + 1) * around + k)
-        for row in range(rows - 1)
-        for k, after in zip(range(around), np.roll(range(around), -1).tolist(), strict=True)
-    ]
     weights = np.zeros((len(points), len(arrays.names)))
     weights[:, arrays.names.index(bone)] = 1.0
-    return _piece(arrays, points, faces, weights)
+    return _of_rings(arrays, points, around, weights)
 
 
 FINGER_ENDS = tuple(
@@ -204,7 +198,7 @@ def _face(arrays: HumanArrays) -> Array:
     return arrays.heads[head] + np.array((0.0, -0.07, 0.09))
 
 
-def avatar() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
+def avatar() -> Character:
     """An avatar: head, hands, clothes, hair, eyes and teeth in 9 meshes on 67 bones."""
     human = load_human_arrays("game_engine")
     eyes = _eyes(human)
@@ -225,7 +219,7 @@ def avatar() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
     return _built(human, meshes)
 
 
-def performer() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
+def performer() -> Character:
     """A character for motion capture: the human with fewer vertices, on 75 bones."""
     human = load_human_arrays("game_engine")
     further = ends(human, (*FINGER_ENDS, *FEET_ENDS, "head"))
@@ -238,7 +232,7 @@ def performer() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
     return _built(human, {"Body": garment(human, SKIN, 0.0, 0.697)})
 
 
-def anime() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
+def anime() -> Character:
     """An anime character: hair in strands, a skirt, a face of several meshes: 15 on 140 bones."""
     human = load_human_arrays("game_engine")
     face, eyes = _face(human), _eyes(human)
@@ -276,7 +270,7 @@ def anime() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
     return _built(human, meshes)
 
 
-def nine_by_height() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
+def nine_by_height() -> Character:
     """The human on a game rig, cut into 9 meshes at heights."""
     human = load_human_arrays("game_engine")
     return _built(human, cut_by_height(human, 9))
@@ -289,9 +283,7 @@ def cut_by_height(arrays: HumanArrays, count: int) -> dict[str, HumanArrays]:
     return {f"Part {number}": some_faces(arrays, place == number) for number in range(count)}
 
 
-def _built(
-    arrays: HumanArrays, meshes: dict[str, HumanArrays]
-) -> tuple[bpy.types.Object, list[bpy.types.Object]]:
+def _built(arrays: HumanArrays, meshes: dict[str, HumanArrays]) -> Character:
     armature = build_armature(arrays)
     return armature, [add_mesh(name, each, armature) for name, each in meshes.items()]
 
