@@ -35,6 +35,8 @@ UNSEEN: dict[Measure, float] = {"EDGE": 1.3, "CROSSINGS": 12.0, "GAP": 1e-4}
 _SUSPECT = 0.9
 # What soft weights take elsewhere by less than this, in sizes of the character, crosses as before.
 _ELSEWHERE = 5e-4
+# Points around a joint are kept from round to round, each in some hundred poses, up to so many.
+_MOST_KEPT = 4000
 # Edges shorter than this, in parts of the median at their joint, count as so long.
 _SHORTEST = 0.1
 
@@ -260,7 +262,7 @@ class _AsPainted:
     Attributes:
         longest: shape (m,), the longest edge of each mesh; None without edges.
         widest: the widest gap; None without seams.
-        around: shape (r, 3), of `_PlacedTest.around`; None where nobody has asked.
+        around: shape (r, 3), of `_PlacedTest.around`; None where it is not kept.
     """
 
     longest: Float64s | None
@@ -342,7 +344,7 @@ class _Group:
             before = known.around
             if before is None:
                 before = placed.around(number, painted.places, carried)
-                known.around = before
+                known.around = before if len(before) <= _MOST_KEPT else None
             crossing = placed.crossings(placed.around(number, soft.places, carried), before)
             if crossing.soft and test.is_alone:
                 self._crosses.update(test.blamed)
