@@ -22,10 +22,11 @@ READS = frozenset({"bones", "turns", "sizes"})
 """What trees may read of the bones in a palette: all that skins vertices; their rotations, for the
 weights of example poses and solved shapes; and how large they are, for solved shapes."""
 
-# Where swings or turns act on a larger share of the vertices, one step for all is quicker than a
-# step for each that acts on these alone: Blender prepares fewer nodes. In small meshes always.
+# With fewer vertices, one step for compensation, swings and turns is quicker than one for each that
+# acts on the vertices concerned alone: Blender prepares fewer nodes. Between the two numbers where
+# this share of the vertices is concerned.
+_SMALL, _LARGE = 1000, 4000
 _SHARE_AT_ONCE = 0.4
-_SMALL = 1000
 
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
@@ -241,7 +242,8 @@ def kind_for(
         0 if turned is None else len(turned.rows),
     )
     count = influences.vertex_count
-    at_once = most > (_SHARE_AT_ONCE * count if count >= _SMALL else 0)
+    share = 0.0 if count < _SMALL else _SHARE_AT_ONCE
+    at_once = count < _LARGE and most > share * count
     few_share = RULES[method].by_bones and _VERTICES_PER_SET * sets > influences.vertex_count
     return TreeKind(
         method,
