@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -34,6 +35,8 @@ UNSEEN: dict[Measure, float] = {"EDGE": 1.3, "CROSSINGS": 12.0, "GAP": 1e-4}
 _SUSPECT = 0.9
 # What soft weights take elsewhere by less than this, in sizes of the character, crosses as before.
 _ELSEWHERE = 5e-4
+# Points around a joint are kept from round to round, each in some hundred poses, up to so many.
+_MOST_KEPT = 4000
 # Edges shorter than this, in parts of the median at their joint, count as so long.
 _SHORTEST = 0.1
 
@@ -156,6 +159,26 @@ class Weights:
         """Shape (n,), what some bones, (B,), have of the weights."""
         return np.where(bones[self.influences.bones], self.influences.weights, 0.0).sum(axis=1)
 
+    def turned(self, bones: Booleans, rows: Indices) -> Float64s:
+        """What turning some bones does to some points, shape (3, m).
+
+        Their shares of the weights, and how much of MEASURED and of its swings acts at joints
+        between them and the others.
+
+        Args:
+            bones: shape (B,), those that turn.
+        """
+        measured, swings = self.compensation.at(rows), self.compensation.swings
+        limbs = measured.limbs
+        acts = (bones[limbs.children] != bones[limbs.parents])[measured.joints]
+        swung = np.zeros(len(rows))
+        if swings is not None and len(swings.children):
+            swinging = (bones[swings.children] != bones[swings.parents])[swings.joints[rows]]
+            swung = np.where(swinging, swings.amounts[rows], 0.0).sum(axis=1)
+        own = self.influences.at(rows)
+        shares = np.where(bones[own.bones], own.weights, 0.0).sum(axis=1)
+        return np.stack((shares, np.where(acts, measured.amounts, 0.0), swung))
+
     def at(self, rows: Indices) -> Deformation:
         """The deformation of some points."""
         return Deformation("COMPENSATED", self.influences.at(rows), self.compensation.at(rows))
@@ -182,6 +205,8 @@ class JointTests:
         self._skin, self._painted, self._crossing = skin, painted, crossing
         # The bones of joints that let skin cross when they turn alone.
         self._crosses: set[int] = set()
+        # By tests and poses.
+        self._as_painted: dict[tuple[int, int], _AsPainted] = {}
         # Whether what bends in a test is on one side of a joint, which may turn at the same time.
         joints = {turn.bone: turn for test in tests for turn in test.turns}
         self._alone = np.zeros((len(tests), skin.skeleton.bone_count), np.bool_)
@@ -205,8 +230,9 @@ class JointTests:
         for begin, rows in zip((0.0, 0.5), parts, strict=True):
             groups = self._groups(rows)
             for number, numbers in enumerate(groups):
-                tests = [self.tests[each] for each in numbers]
-                group = _Group(tests, self._skin, self._crossing, self._crosses)
+                tests = {each: self.tests[each] for each in numbers}
+                found_before = self._crosses, self._as_painted
+                group = _Group(tests, self._skin, self._crossing, *found_before)
                 steps = group.findings(soft, self._painted)
                 share = 0.5 / len(groups)
                 worst = yield from part_of(steps, begin + number * share, share)
@@ -229,27 +255,50 @@ class JointTests:
         return groups
 
 
+@dataclass(eq=False)
+class _AsPainted:
+    """What painted weights make of a test in a pose.
+
+    Attributes:
+        longest: shape (m,), the longest edge of each mesh; None without edges.
+        widest: the widest gap; None without seams.
+        around: shape (r, 3), of `_PlacedTest.around`; None where it is not kept.
+    """
+
+    longest: Float64s | None
+    widest: float | None
+    around: Float64s | None = None
+
+
 class _Group:
     """Tests that are made at the same time: the skin around each is as if it were made alone.
 
     What the joints of others turn is rigid there.
+
+    Args:
+        tests: by their numbers.
+        crosses: the bones of joints that let skin cross when they turn alone.
+        as_painted: what painted weights make of tests and poses that were made before.
     """
 
     def __init__(
         self,
-        tests: Sequence[JointTest],
+        tests: Mapping[int, JointTest],
         skin: SkinAtRest,
         crossing: CrossingSkin,
         crosses: set[int],
+        as_painted: dict[tuple[int, int], _AsPainted],
     ) -> None:
-        self._crosses = crosses
-        bent = np.logical_or.reduce([test.bent for test in tests])
+        self._crosses, self._as_painted = crosses, as_painted
+        bent = np.logical_or.reduce([test.bent for test in tests.values()])
         self._rows, place = np.flatnonzero(bent), np.cumsum(bent) - 1
         self._positions = skin.positions[self._rows].astype(np.float32)
         self._skeleton = skin.skeleton
-        self._tests = [_PlacedTest(test, place, skin, crossing) for test in tests]
+        self._tests = {
+            number: _PlacedTest(test, place, skin, crossing) for number, test in tests.items()
+        }
         # Joints that turn others come first.
-        turns = [turn for test in tests for turn in test.turns]
+        turns = [turn for test in tests.values() for turn in test.turns]
         self._turns = sorted(turns, key=lambda each: -np.count_nonzero(each.behind))
 
     def findings(self, soft: Weights, painted: Weights) -> Generator[float, None, list[Finding]]:
@@ -258,26 +307,49 @@ class _Group:
         Yields:
             how much is done, 0 to 1.
         """
-        weights = [each.at(self._rows) for each in (soft, painted)]
-        poses = max(each.test.pose_count for each in self._tests)
-        worst = [Finding.of("EDGE", 0.0, 0.0) for _ in self._tests]
-        for number in range(poses):
-            pose = self._pose(number)
-            after, before = (deform(w, self._positions, None, pose)[0] for w in weights)
-            for row, each in enumerate(self._tests):
-                if number < each.test.pose_count:
-                    test, found = each.test, list(each.lengths(after, before))
-                    is_suspect = test.is_alone or self._crosses.intersection(test.bones)
-                    is_suspect = is_suspect and test.crossing_poses[number]
-                    if is_suspect and any(some.ratio > _SUSPECT for some in found):
-                        carried = self._carried(test, number)
-                        crossing = each.crossings(number, after, before, carried)
-                        if crossing.soft and test.is_alone:
-                            self._crosses.update(test.blamed)
-                        found.append(crossing)
+        worst = {number: Finding.of("EDGE", 0.0, 0.0) for number in self._tests}
+        done, counts = 0, sorted({each.test.pose_count for each in self._tests.values()})
+        for count in counts:
+            # Tests of fewer poses are through: only the skin of the others is posed.
+            tests = {n: each for n, each in self._tests.items() if each.test.pose_count >= count}
+            bent = np.logical_or.reduce([each.test.bent for each in tests.values()])
+            both = [
+                _Posed(self._positions, bent[self._rows], self._rows, w) for w in (soft, painted)
+            ]
+            for number in range(done, count):
+                pose = self._pose(number)
+                for each in both:
+                    each.take(pose)
+                for row, test in tests.items():
+                    found = self._findings(row, test, number, *both)
                     worst[row] = max([worst[row], *found], key=lambda some: some.ratio)
-            yield (number + 1) / poses
-        return worst
+                yield (number + 1) / counts[-1]
+            done = count
+        return list(worst.values())
+
+    def _findings(
+        self, row: int, placed: _PlacedTest, number: int, soft: _Posed, painted: _Posed
+    ) -> list[Finding]:
+        """What is found in a pose of a test."""
+        test, known = placed.test, self._as_painted.get((row, number))
+        if known is None:
+            known = placed.as_painted(painted.places)
+            self._as_painted[row, number] = known
+        found = list(placed.lengths(soft.places, known))
+        is_suspect = test.is_alone or self._crosses.intersection(test.bones)
+        if not (is_suspect and test.crossing_poses[number]):
+            return found
+        if any(some.ratio > _SUSPECT for some in found):
+            carried = self._carried(test, number)
+            before = known.around
+            if before is None:
+                before = placed.around(number, painted.places, carried)
+                known.around = before if len(before) <= _MOST_KEPT else None
+            crossing = placed.crossings(placed.around(number, soft.places, carried), before)
+            if crossing.soft and test.is_alone:
+                self._crosses.update(test.blamed)
+            found.append(crossing)
+        return found
 
     def _pose(self, number: int) -> Pose:
         matrices = np.tile(np.eye(4), (self._skeleton.bone_count, 1, 1))
@@ -294,6 +366,41 @@ class _Group:
             if is_other and turn.behind[bone] and number < len(turn.moves):
                 found = found @ turn.moves[number]
         return found
+
+
+class _Posed:
+    """The points of a group as weights pose some of them, when somebody asks.
+
+    Args:
+        positions: shape (m, 3), of the points at rest.
+        chosen: shape (m,), which of them are posed: the others mean nothing.
+        rows: shape (m,), the points.
+    """
+
+    def __init__(
+        self, positions: Floats, chosen: Booleans, rows: Indices, weights: Weights
+    ) -> None:
+        self._chosen, self._rest = np.flatnonzero(chosen), positions[chosen]
+        self._weights, self._rows, self._places = weights, rows, positions.copy()
+        self._pose: Pose | None = None
+        self._is_posed = False
+
+    @cached_property
+    def _deformation(self) -> Deformation:
+        return self._weights.at(self._rows[self._chosen])
+
+    def take(self, pose: Pose) -> None:
+        """Take a pose."""
+        self._pose, self._is_posed = pose, False
+
+    @property
+    def places(self) -> Floats:
+        """Shape (m, 3), in the pose."""
+        assert self._pose is not None
+        if not self._is_posed:
+            posed, _ = deform(self._deformation, self._rest, None, self._pose)
+            self._places[self._chosen], self._is_posed = posed, True
+        return self._places
 
 
 class _PlacedTest:
@@ -320,31 +427,33 @@ class _PlacedTest:
         self._rows = place[region[self._bent]]
         self._turned = [np.flatnonzero(turn.turned[region]) for turn in test.turns]
 
-    def lengths(self, soft: Floats, painted: Floats) -> Iterator[Finding]:
+    def as_painted(self, posed: Floats) -> _AsPainted:
+        """What painted weights make of it; (m, 3), the points of the group as they pose them."""
+        return _AsPainted(
+            self._longest(posed) if len(self._edges) else None,
+            self._widest(posed) if len(self._seams) else None,
+        )
+
+    def lengths(self, soft: Floats, painted: _AsPainted) -> Iterator[Finding]:
         """What soft and painted weights make of edges and seams in a pose.
 
         Args:
-            soft, painted: shape (m, 3), the points of the group, posed.
+            soft: shape (m, 3), the points of the group, posed.
         """
-        if len(self._edges):
-            one, other = (self._longest(each) for each in (soft, painted))
+        if painted.longest is not None:
+            one, other = self._longest(soft), painted.longest
             worst = int((one / np.maximum(other, UNSEEN["EDGE"] / MOST)).argmax())
             yield Finding.of("EDGE", float(one[worst]), float(other[worst]))
-        if len(self._seams):
-            yield Finding.of("GAP", *(self._widest(each) for each in (soft, painted)))
+        if painted.widest is not None:
+            yield Finding.of("GAP", self._widest(soft), painted.widest)
 
-    def crossings(self, number: int, soft: Floats, painted: Floats, carried: Float64s) -> Finding:
-        """Likewise, what crosses.
-
-        Args:
-            carried: shape (4, 4), what others carry it by.
-        """
-        one, other = (self._around(number, each, carried) for each in (soft, painted))
-        apart = np.linalg.norm(one - other, axis=1) > _ELSEWHERE * self._size
+    def crossings(self, soft: Float64s, painted: Float64s) -> Finding:
+        """Likewise, what crosses, of what is `around`."""
+        apart = np.linalg.norm(soft - painted, axis=1) > _ELSEWHERE * self._size
         inner = apart[self._corners].any(axis=1)
         rows = self._corners, self.test.triangles, inner
-        count = self._crossing.count(one, *rows) if inner.any() else 0
-        before = self._crossing.count(other, *rows) if count > UNSEEN["CROSSINGS"] else 0
+        count = self._crossing.count(soft, *rows) if inner.any() else 0
+        before = self._crossing.count(painted, *rows) if count > UNSEEN["CROSSINGS"] else 0
         return Finding.of("CROSSINGS", float(count), float(before))
 
     def _longest(self, posed: Floats) -> Float64s:
@@ -358,8 +467,13 @@ class _PlacedTest:
         ways = posed[self._seams[:, 0]] - posed[self._seams[:, 1]]
         return float(np.linalg.norm(ways, axis=1).max()) / self._size
 
-    def _around(self, number: int, posed: Floats, carried: Float64s) -> Float64s:
-        """The points of the triangles, as if the joints turned alone."""
+    def around(self, number: int, posed: Floats, carried: Float64s) -> Float64s:
+        """The points of the triangles, (r, 3), as if the joints turned alone.
+
+        Args:
+            posed: shape (m, 3), the points of the group in that pose.
+            carried: shape (4, 4), what the joints of others carry them by.
+        """
         places = self._rest.copy()
         for turn, rows in zip(reversed(self.test.turns), reversed(self._turned), strict=True):
             places[rows] = transformed_points(turn.moves[number], places[rows])

@@ -41,6 +41,8 @@ from .surface.skin_crossings import CrossingSkin, Overlaps
 # Shares of what a joint turns below which a vertex is on one side of the joint; changes of shares
 # that move no vertex visibly.
 _ON_ONE_SIDE, _SAME = 1e-3, 1e-2
+# Likewise of what a joint turns, in which the change of one weight counts once.
+_SHARE = 0.5 * _SAME
 # A joint that takes some skin along chords by more than this, of 1/4, is a ball: it is bent to
 # eight sides.
 _BALL, _OBLIQUE = 0.1, 8
@@ -182,7 +184,7 @@ class ProvedSkin:
             before, influences = weights, less_soft(self.skin.influences, soft, between)
             weights = Weights.of(self._limbs, influences)
             changed = _changed(before.influences, influences)
-            stale |= [bool((test.changed & changed).any()) for test in tests.tests]
+            stale |= [_is_stale(test, changed, before, weights) for test in tests.tests]
         return [
             LessSoft(bone, level, finding.soft, finding.painted, finding.measure)
             for bone, (level, finding) in search.found().items()
@@ -447,6 +449,22 @@ def _by_bones(tests: JointTests, found: dict[int, Finding]) -> dict[int, Finding
             if bone not in worst or finding.ratio > worst[bone].ratio:
                 worst[bone] = finding
     return worst
+
+
+def _is_stale(test: JointTest, changed: Booleans, before: Weights, after: Weights) -> bool:
+    """Whether the joints of a test move skin visibly otherwise than before.
+
+    Args:
+        changed: shape (n,), the points with other influences.
+    """
+    rows = np.flatnonzero(test.changed & changed)
+    if not len(rows):
+        return False
+    for turn in test.turns:
+        one, other = (weights.turned(turn.behind, rows) for weights in (before, after))
+        if (np.abs(one - other) > _SHARE).any():
+            return True
+    return False
 
 
 def _changed(before: Influences, after: Influences) -> Booleans:

@@ -52,6 +52,7 @@ from ..softness.softening import (
     content_digests,
     forget_soft_weights,
     recorded_softness,
+    rewrite_soft_copy,
     soften_copies,
     softness_refusal,
     wanted_record,
@@ -67,6 +68,9 @@ _FIXED = (
     "Softness there, or make the mesh local."
 )
 
+
+# What of a record says which points a copy has: where no more has changed, its weights are right.
+_OF_POINTS = frozenset(("shape", KEYS_IN_RECORD))
 
 # The session_uid of objects that get their modifier together with their first soft weights.
 _awaiting_first: frozenset[int] = frozenset()
@@ -125,14 +129,14 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
         known.content = content_digests(skinned)
     wanted, record = _wanted(obj), record_of(skinned)
     changed = changed_since(record, wanted)
-    if not changed:
+    if not changed or _takes_other_points(skinned, changed, wanted):
         known.stopped = None
         return
     if known.failure and known.stopped == wanted:
         _refuse(skinned, known.failure)
         return
     copy = ensure_soft_copy(skinned)
-    if not {"shape", KEYS_IN_RECORD}.isdisjoint(changed):
+    if not _OF_POINTS.isdisjoint(changed):
         # Its points are numbered as the vertices were: until it is written anew it does not act.
         mesh_of(copy).pop(RECORD_PROPERTY, None)
     known.older_than = changed if record else ("the mesh",)
@@ -146,6 +150,13 @@ def show_dragged_softness(skinned: SkinnedObject) -> None:
         made_for = record_of(skinned).get("softness", 0.0)
         share = recorded_softness(skinned) / made_for if made_for > 0.0 else 1.0
     blend_softness(skinned, share)
+
+
+def _takes_other_points(
+    skinned: SkinnedObject, changed: tuple[str, ...], wanted: dict[str, Any]
+) -> bool:
+    """Let a soft copy keep its weights where nothing but its points has changed."""
+    return _OF_POINTS.issuperset(changed) and rewrite_soft_copy(skinned, wanted)
 
 
 def soften_now(obj: bpy.types.Object) -> None:
@@ -296,14 +307,22 @@ def _records(obj: bpy.types.Object) -> dict[bpy.types.Object, dict[str, Any]]:
     members = sorted((obj, *beside), key=lambda each: each.name)
     own = [_own_record(each) for each in members]
     fixed = _fixed_beside(obj)
-    texts = [json.dumps(record) for record in own]
+    texts = [_text_of_weights(record) for record in own]
     # Their records differ where their weights do.
-    texts += [json.dumps([_own_record(each), record_of(SkinnedObject(each))]) for each in fixed]
+    texts += [
+        _text_of_weights(_own_record(each)) + json.dumps(record_of(SkinnedObject(each)))
+        for each in fixed
+    ]
     found = {}
     for number, (each, record) in enumerate(zip(members, own, strict=True)):
         others = sorted(texts[:number] + texts[number + 1 :])
         found[each] = record | {OTHER_MESHES: digest(others)}
     return found
+
+
+def _text_of_weights(record: dict[str, Any]) -> str:
+    """What of a record the weights of other meshes depend on."""
+    return json.dumps({name: each for name, each in record.items() if name not in _OF_POINTS})
 
 
 def _wanted(obj: bpy.types.Object) -> dict[str, Any]:

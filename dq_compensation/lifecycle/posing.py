@@ -14,11 +14,12 @@ deforms.
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 
 from ..modifier.misfit import vertex_count_difference
 from ..modifier.modifier_inputs import FOLLOWED_PATHS
-from ..modifier.palette_object import armature_of_palette
 from ..scene.blender.animation_curves import is_played
 from ..scene.blender.armature import armature_of
 from ..scene.blender.bendy_bones import rest_state
@@ -53,10 +54,11 @@ def only_posed(update: Update, changes: Changes) -> bool:
     # What a palette hangs on moves it along.
     if update.shading or (update.transform and not is_palette(changed)):
         return False
-    skinned = SkinnedObject(changed)
     if is_hidden(changed):
-        rig = armature_of_palette(changed) or skinned.find_rig()
+        modifiers: list[Any] = list(changed.modifiers)
+        rig = next((each.object for each in modifiers if each.type == "ARMATURE"), None)
         return rig is not None and rig.session_uid in changes.uids
+    skinned = SkinnedObject(changed)
     # Modifiers before ours may make other vertices in every pose.
     passes = skinned.before_enable.passing
     fits = not (passes or vertex_count_difference(skinned, changes.depsgraph))

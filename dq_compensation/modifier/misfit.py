@@ -9,6 +9,7 @@ import bpy
 from ..scene.binding.modifiers_before import acts, followed_modifiers
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.stack import is_base_first
 from .attribute_names import MISFIT
 
 
@@ -19,6 +20,8 @@ def vertex_count_difference(skinned: SkinnedObject, depsgraph: bpy.types.Depsgra
     Without any, the mesh is not read: where Blender subdivides it on the graphics card, reading
     lets the processor do it, too.
     """
+    if is_base_first(skinned.obj):  # most are, and each pose asks
+        return 0
     if not (skinned.modifiers_before and followed_modifiers(skinned)):
         return 0
     evaluated, ours = skinned.obj.evaluated_get(depsgraph), skinned.ours

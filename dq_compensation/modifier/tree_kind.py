@@ -11,7 +11,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.kept_examples import Examples
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 40
+TREE_VERSION = 41
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -21,6 +21,12 @@ that of the object is hidden. OWN: the tree skins the mesh, and the Armature mod
 READS = frozenset({"bones", "turns", "sizes"})
 """What trees may read of the bones in a palette: all that skins vertices; their rotations, for the
 weights of example poses and solved shapes; and how large they are, for solved shapes."""
+
+# With fewer vertices, one step for compensation, swings and turns is quicker than one for each that
+# acts on the vertices concerned alone: Blender prepares fewer nodes. Between the two numbers where
+# this share of the vertices is concerned.
+_SMALL, _LARGE = 1000, 4000
+_SHARE_AT_ONCE = 0.4
 
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
@@ -104,6 +110,7 @@ class TreeKind:
         aside: whether any vertex is measured against a limb that points aside.
         swung: how many joints of MEASURED take a vertex along chords, at most.
         turns: how many limbs whose twists are spread turn a vertex, at most.
+        at_once: whether MEASURED, its swings and turns are one step.
         shaped: whether shape keys or modifiers change what is measured.
         blended: whether a vertex group blends to LINEAR.
         sampled: whether the attributes are copied from an attribute object.
@@ -124,6 +131,7 @@ class TreeKind:
     aside: bool = False
     swung: int = 0
     turns: int = 0
+    at_once: bool = False
     shaped: bool = False
     blended: bool = False
     sampled: bool = False
@@ -236,6 +244,15 @@ def kind_for(
     aside = isinstance(compensation, MeasuredJoints) and compensation.points_aside
     swings = compensation.swings if compensation is not None else None
     twists = deformation.twist_limbs
+    swung = swings.amounts if swings is not None and swings.acts else None
+    turned = twists if twists is not None and len(twists.rows) else None
+    most = max(
+        0 if swung is None else int((swung[:, 0] > 0.0).sum()),
+        0 if turned is None else len(turned.rows),
+    )
+    count = influences.vertex_count
+    share = 0.0 if count < _SMALL else _SHARE_AT_ONCE
+    at_once = count < _LARGE and most > share * count
     few_share = RULES[method].by_bones and _VERTICES_PER_SET * sets > influences.vertex_count
     return TreeKind(
         method,
@@ -247,8 +264,9 @@ def kind_for(
         scattered=own and few_share,
         measured=measured,
         aside=aside,
-        swung=swings.amounts.shape[1] if swings is not None and swings.acts else 0,
-        turns=twists.limbs.shape[1] if twists is not None and len(twists.rows) else 0,
+        swung=0 if swung is None else swung.shape[1],
+        turns=0 if turned is None else turned.limbs.shape[1],
+        at_once=measured and not own and at_once,
         shaped=measured and shape_varies,
         blended=blended,
         sampled=sampled,

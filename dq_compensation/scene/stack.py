@@ -121,6 +121,17 @@ def stack_of(obj: bpy.types.Object) -> Stack:
     return Stack(base.name, rig, roles, ours, before, tuple(each.name for each in mixed))
 
 
+def is_base_first(obj: bpy.types.Object) -> bool:
+    """Whether the Armature modifier of an enabled object is its first modifier; looks at no other.
+
+    Where none is known to be, it is not.
+    """
+    settings, first = written_settings(obj), next(iter(obj.modifiers), None)
+    if settings is None or first is None or first.type != "ARMATURE":
+        return False
+    return first.persistent_uid == settings.native.replaced_uid
+
+
 def _roles(obj: bpy.types.Object, every: list[bpy.types.Modifier]) -> dict[str, Role]:
     """What each modifier of ours is for, by its name."""
     settings = written_settings(obj)

@@ -42,6 +42,7 @@ from ..scene.binding.soft_copy import (
     copies_keys,
     digest_of_found_weights,
     less_soft_joints,
+    read_soft_weights,
     record_of,
     soft_copy,
     write_points,
@@ -681,6 +682,35 @@ def _write_soft_copy(
     write_first_weights(mesh_of(copy), points, groups[rows], weights[rows].clip(0.0, 1.0))
     mesh_of(copy).update()
     copy.update_tag()
+
+
+def rewrite_soft_copy(skinned: SkinnedObject, record: dict[str, Any]) -> bool:
+    """Write the points of a soft copy anew, as another shape varies; its weights stay.
+
+    Args:
+        record: `wanted_record` now.
+
+    Returns:
+        whether it could be done: weights and points are of one state.
+
+    Raises:
+        UserError: a vertex has no position that is a number.
+    """
+    copy = soft_copy(skinned)
+    if copy is None:
+        return False
+    binding = bind(skinned.obj, follow=False, painted=True)
+    if not _is_of_record(skinned, binding, record):
+        return False
+    found = read_soft_weights(copy, binding.vertex_count)
+    bone_of = {name: bone for bone, name in enumerate(binding.skeleton.names)}
+    bones = np.array([bone_of.get(group.name, -1) for group in copy.vertex_groups], np.int32)
+    own = bones[found.groups] >= 0
+    triples = found.vertices[own], bones[found.groups[own]], found.weights[own]
+    influences = Influences.from_triples(*triples, binding.vertex_count)
+    _write_soft_copy(skinned, copy, binding, influences, record)
+    keep_record(mesh_of(copy), RECORD_PROPERTY, record)
+    return True
 
 
 def _rows_of_points(vertex_of_point: Indices, vertices: Indices) -> tuple[Indices, Indices]:

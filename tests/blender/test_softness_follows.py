@@ -115,15 +115,6 @@ def _a_vertex_removed(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
         bpy.ops.mesh.delete(type="VERT")
 
 
-def _a_key(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
-    obj.shape_key_add(name="Basis")
-    shape = rest_of(obj)
-    shape[:, 2] *= 1.3
-    block = obj.shape_key_add(name="Fat", from_mix=False)
-    block.points.foreach_set("co", shape.ravel())
-    block.value = 1.0
-
-
 EDITS = (
     _a_weight,
     _the_vertices,
@@ -133,7 +124,6 @@ EDITS = (
     _the_softness,
     _a_vertex_added,
     _a_vertex_removed,
-    _a_key,
 )
 
 
@@ -198,6 +188,42 @@ def _move_both(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
     rig.location, rig.scale = (3.0, 2.0, 1.0), (2.0, 2.0, 2.0)
 
 
+def _a_key(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    obj.shape_key_add(name="Basis")
+    shape = rest_of(obj)
+    shape[:, 2] *= 1.3
+    block = obj.shape_key_add(name="Fat", from_mix=False)
+    block.points.foreach_set("co", shape.ravel())
+    block.value = 1.0
+
+
+def _a_baked_pose(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    """The first one adds a key that moves vertices."""
+    for angle in (0.4, 1.2):
+        rig.pose.bones["Hand"].rotation_euler.z = angle
+        bpy.context.view_layer.update()
+        api.bake_pose(obj)
+        check()
+    for block in obj.data.shape_keys.key_blocks[1:]:
+        assert block.value == 0.0
+
+
+def _strokes_in_the_painted_group(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    group = obj.vertex_groups.new(name="Compensation")
+    obj.dq_compensation.vertex_group = group.name
+    for weight in (0.5, 0.2):
+        group.add(range(300), weight, "REPLACE")
+        obj.data.update()
+        check()
+
+
+def _a_key_and_its_end(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
+    _a_key(obj, rig)
+    check()
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.shape_key_remove(all=True, apply_mix=False)
+
+
 def _rename_the_object(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
     obj.name = "Arm"
 
@@ -227,6 +253,10 @@ def _gpu_and_back(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
         _rename_a_bone,
         _another_group,
         _key_value,
+        _a_key,
+        _a_baked_pose,
+        _a_key_and_its_end,
+        _strokes_in_the_painted_group,
         _pose,
         _move_both,
         _rename_the_object,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 import pytest
 
 from dq_compensation.modifier.modifier_inputs import get_input, get_inputs
 from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
 from dq_compensation.scene.stack import record_of_tree
+from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, distance, enable, error, ours
 from tests.blender.scene_builders import evaluated_positions, new_file
 from tests.limb import build_limb, pose_limb
@@ -40,6 +43,57 @@ def test_no_geometry_passes_between_nodes_of_the_modifier_s_own_tree(method: str
     assert palette is not None
     for nodes in (ours(obj), nodes_of_palette(palette)):
         assert kinds_of(nodes) == ["GROUP", "GROUP_INPUT", "GROUP_OUTPUT"]
+
+
+def inner_tree(obj: bpy.types.Object) -> Any:
+    """The group that has all nodes of an object's tree."""
+    nodes = ours(obj)
+    assert nodes is not None
+    assert nodes.node_group is not None
+    return next(node.node_tree for node in nodes.node_group.nodes if node.type == "GROUP")
+
+
+def test_nodes_for_objects_elsewhere_are_in_a_group_of_their_own() -> None:
+    """Blender prepares all nodes of a group in each frame, those that do not run as well."""
+    obj, rig = posed_limb()
+    inverts = "FunctionNodeInvertMatrix"
+    outside = [node.bl_idname for node in inner_tree(obj).nodes]
+    groups = [node.node_tree for node in inner_tree(obj).nodes if node.type == "GROUP"]
+    assert inverts not in outside
+    assert [inverts in [node.bl_idname for node in each.nodes] for each in groups] == [True]
+    obj.location, rig.location = (0.3, 0.0, 0.0), (0.0, 0.2, 0.0)
+    bpy.context.view_layer.update()
+    assert error(obj) <= TOLERANCE
+
+
+def words_of_key(obj: bpy.types.Object) -> list[str]:
+    nodes = ours(obj)
+    assert nodes is not None
+    return str(record_of_tree(nodes.node_group)["key"]).split()
+
+
+def test_a_small_mesh_is_computed_in_one_step() -> None:
+    """Blender prepares fewer nodes then."""
+    obj, _ = posed_limb()
+    obj.dq_compensation.twist_spread = 1.0
+    check()
+    assert {"turns", "at_once"} <= set(words_of_key(obj))
+    assert error(obj) <= TOLERANCE
+
+
+def test_a_large_mesh_has_a_step_for_what_acts_on_few_vertices(whole_human: Human) -> None:
+    obj, rig = whole_human.mesh_object, whole_human.armature_object
+    obj.dq_compensation.use_ball_joints = True
+    obj.dq_compensation.twist_spread = 1.0
+    enable(obj)
+    for name in ("upperarm01.L", "lowerarm01.L", "upperleg01.R"):
+        rig.pose.bones[name].rotation_mode = "XYZ"
+        rig.pose.bones[name].rotation_euler = (0.6, 0.9, 0.3)
+    bpy.context.view_layer.update()
+    words = words_of_key(obj)
+    assert {"turns", "swung"} <= set(words)
+    assert "at_once" not in words
+    assert error(obj) <= TOLERANCE
 
 
 def test_modifiers_have_the_inputs_and_the_driver_that_their_method_reads() -> None:

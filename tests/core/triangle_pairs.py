@@ -16,14 +16,15 @@ def crossing_triangles(
     A side from p to q goes through a triangle where p and q are on two sides of its plane, and the
     place between is inside all its sides (Moeller and Trumbore 1997).
     """
-    one = positions[triangles].astype(np.float64)
-    other = one if others is None else positions[others].astype(np.float64)
+    every = triangles if others is None else np.concatenate((triangles, others))
+    other = positions[every].astype(np.float64)
+    one = other[: len(triangles)]
     near = np.ones((len(one), len(other)), np.bool_)
     for axis in range(3):
         ours, theirs = one[:, :, axis], other[:, :, axis]
         near &= ours.max(axis=1)[:, None] >= theirs.min(axis=1)
         near &= theirs.max(axis=1) >= ours.min(axis=1)[:, None]
-    pairs = np.argwhere(np.triu(near, 1) if others is None else near)
+    pairs = np.argwhere(np.triu(near, 1))
     first, second = one[pairs[:, 0]], other[pairs[:, 1]]
     return pairs[_pierces(first, second) | _pierces(second, first)]
 

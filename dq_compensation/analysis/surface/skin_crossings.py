@@ -11,8 +11,9 @@ from ...arrays import Booleans, Float64s, Floats, Indices, Integers
 from ...core.vectors import extent
 
 Overlaps = Callable[[Floats, Integers, Integers | None], Indices]
-"""What finds the pairs of triangles (k, 2) that cross: of positions (n, 3) and triangles (t, 3),
-points. Each pair comes once. A search in a tree of boxes, which is not ours to write: Blender's."""
+"""What finds the pairs of triangles (k, 2) that cross: of positions (n, 3), triangles (t, 3) and
+others (o, 3), points. Rows of others follow; one of each pair is none of these. Each pair comes
+once. A search in a tree of boxes, which is not ours to write: Blender's."""
 
 # In sizes of the character at rest: skin that is farther apart only meets, as a hand and a calf.
 # Weights cannot help that.
@@ -86,8 +87,6 @@ class CrossingSkin:
             corners: shape (r, 3), rows of these: of some triangles.
             rows, inner: shape (r,), which triangles these are; one of a pair is an inner one.
         """
-        own = rows[inner]
-        within = self.overlaps(posed, corners[inner], None)
         # Of the others those that come into the box of these.
         of_inner, beside = np.zeros(len(posed), np.bool_), np.flatnonzero(~inner)
         of_inner[corners[inner]] = True
@@ -95,9 +94,8 @@ class CrossingSkin:
         low, high = there.min(axis=0) - self.largest, there.max(axis=0) + self.largest
         is_in = ((posed > low) & (posed < high)).all(axis=1)
         met = beside[is_in[corners[beside, 0]]]
-        across = self.overlaps(posed, corners[inner], corners[met])
-        mixed = np.stack((own[across[:, 0]], rows[met[across[:, 1]]]), axis=1)
-        pairs = np.concatenate((own[within], mixed))
+        searched = np.concatenate((rows[inner], rows[met]))
+        pairs = searched[self.overlaps(posed, corners[inner], corners[met])]
         pairs = pairs[~self.known[pairs].all(axis=1)]
         ways = self.centres[pairs[:, 0]] - self.centres[pairs[:, 1]]
         pairs = pairs[np.einsum("ki,ki->k", ways, ways) < self.apart**2]

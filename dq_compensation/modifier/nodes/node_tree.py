@@ -23,6 +23,7 @@ What nodes cost is in `docs/measurements.md`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property, partial, reduce
 from typing import Any
 
@@ -167,6 +168,12 @@ def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Field]]:
     return found
 
 
+# What the offsets of the compensation are made of, as attributes of an assembly.
+_READ_ELSEWHERE = (
+    *("mesh", "palette", "state", "to_object"),
+    *("base_place", "place", "arriving_shape", "mask"),
+)
+
 # From rest position to deformed position, both in armature space.
 Motion = Callable[[Vector], Vector]
 # From where a vertex was and is to where it should be.
@@ -193,6 +200,16 @@ class _Assembly:
         """The posed bones."""
         return posed_bones(self.b, self.palette)
 
+    @cached_property
+    def _reach(self) -> tuple[Scalar, Scalar, Scalar]:
+        """How far the skeleton reaches, and how far that point is off its axis, as x and y."""
+        return self.state.components()
+
+    @cached_property
+    def to_armature(self) -> Matrix:
+        """From object space."""
+        return self.to_object.inverted()
+
     def shown(self) -> Geometry:
         """The deformed mesh; all nodes but the output of the group."""
         build, inputs = self.b, self.inputs
@@ -200,10 +217,7 @@ class _Assembly:
         placed = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="RELATIVE")
         self.palette = Geometry(build, read.outputs["Geometry"]).points_alone()
         self.state = palette_state(build, self.palette)
-        # How far the skeleton reaches; and how far that point is off its axis.
-        self.length, self.aside, _ = self.state.components()
         self.to_object = Matrix(build, placed.outputs["Transform"])
-        self.to_armature = self.to_object.inverted()
         examples, base = self.kind.examples, self.kind.base
         if examples is not None and base != "ARMATURE":
             part = partial(with_examples, counts=examples)
@@ -351,19 +365,19 @@ class _Assembly:
     @cached_property
     def _placed_together(self) -> Scalar:
         """Whether object space is armature space: then two transformations can be left out."""
-        point = self.b.vector(*OFF_ALL_AXES) * self.length
-        return self.to_object.transform_point(point).distance(point) < self.length * 1e-6
+        point = self.b.vector(*OFF_ALL_AXES) * self._reach[0]
+        return self.to_object.transform_point(point).distance(point) < self._reach[0] * 1e-6
 
     @cached_property
     def _limb_states(self) -> Scalar:
         """Whether there is LIMB_STATE."""
-        return self.aside < self.length * 0.1
+        return self._reach[1] < self._reach[0] * 0.1
 
     @cached_property
     def _plain(self) -> Scalar:
         """Whether object space is armature space and there is no LIMB_STATE: few nodes serve."""
         moved = self.to_object.transform_point(self.state)
-        return moved.distance(self.state) < self.aside * 1e-6
+        return moved.distance(self.state) < self._reach[1] * 1e-6
 
     def _in_armature_space(self, place: Vector, *, plain: bool = False) -> Vector:
         """A place in object space."""
@@ -394,8 +408,7 @@ class _Assembly:
 
         To leave out vertices without a joint saved nothing.
         """
-        build, to_object = self.b, self.to_object
-        strength = self._strength(masked=True)
+        build, to_object, strength = self.b, self.to_object, self._offset_strength
         if self.kind.measured:
             rest = None
             if self.kind.shaped:
@@ -407,12 +420,17 @@ class _Assembly:
                 rest = self._in_armature_space(rest, plain=plain)
             moved = self._in_armature_space(self.base_place, plain=plain)
             offset = self._back_to_limb(strength, rest, moved, plain=plain)
+            if self.kind.at_once:
+                if self.kind.swung:
+                    offset = offset + self._to_chords(moved + offset)
+                if self.kind.turns:
+                    offset = offset + self._turn(moved + offset)
             offset = self._in_object_space(offset, plain=plain)
         else:
             pair = build.attribute(POSED_PAIR, Vector)
             pair = pair if plain else to_object.transform_direction(pair)
             offset = self._pair_offset(pair, strength)
-        if self.base_place is self.place:
+        if self.kind.base != "SOFT" or self.kind.unmasks:
             return self.mesh.moved_by(offset)
         return self.mesh.set_position(self.base_place + offset)
 
@@ -430,11 +448,31 @@ class _Assembly:
         if self.kind.base == "OWN":
             deformed = self._by_sets_or_bones(self._compensation())
             return deformed if self._all_within else self._swung_and_turned(deformed, plain=False)
-        far, near = (
-            self._swung_and_turned(self._add_offset(plain=plain), plain=plain)
-            for plain in (False, True)
-        )
-        return self._finished_on_base(self.b.choose(self._plain, far, near))
+        near = self._compensated_on_base(plain=True)
+        return self._finished_on_base(self.b.choose(self._plain, self._elsewhere(), near))
+
+    def _elsewhere(self) -> Geometry:
+        """What is shown where few nodes do not serve, in a group.
+
+        Blender prepares all nodes of a group in each frame, those that do not run as well.
+        """
+        made = [name for name in _READ_ELSEWHERE if self.__dict__.get(name) is not None]
+        # Made outside: they read inputs.
+        names = [*made, "_offset_strength", *["_spread"] * bool(self.kind.turns)]
+
+        def inside(build: TreeBuilder, values: list[Any]) -> Geometry:
+            other = copy(self)
+            for derived in ("_reach", "_limb_states", "_placed_together", "to_armature"):
+                other.__dict__.pop(derived, None)
+            other.__dict__.update(zip(names, values, strict=True), b=build)
+            return other._compensated_on_base(plain=False)
+
+        values = [getattr(self, name) for name in names]
+        return grouped(self.b, "DQ Compensation elsewhere", inside, values)
+
+    def _compensated_on_base(self, *, plain: bool) -> Geometry:
+        deformed = self._add_offset(plain=plain)
+        return deformed if self.kind.at_once else self._swung_and_turned(deformed, plain=plain)
 
     def _swung_and_turned(self, deformed: Geometry, *, plain: bool) -> Geometry:
         if self.kind.swung:
@@ -495,40 +533,46 @@ class _Assembly:
         return moved + along_limbs(self.b, self.palette, self.kind.turns, spread, moved)
 
     def _turned(self, deformed: Geometry, *, plain: bool) -> Geometry:
-        """The mesh with spread twists; only vertices of the limbs that twist are computed.
-
-        With swings and twists of all vertices, a human alone took 4 to 14 % less of a frame on two
-        cores; where the other core was busy, as with many meshes, 3 to 15 % more, in one step.
-        """
-        build, spread = self.b, self.inputs["Twist Spread"]
-        if self._masks_offsets:
-            spread = spread * self._mask_weight()
-        moved = self._in_armature_space(self.place, plain=plain)
-        offset = along_limbs(build, self.palette, self.kind.turns, spread, moved)
+        """The mesh with spread twists; only vertices of the limbs that twist are computed."""
+        offset = self._turn(self._in_armature_space(self.place, plain=plain))
         offset = self._in_object_space(offset, plain=plain)
-        first: Integer = build.attribute(numbered(TURN_LIMB, 0), Integer)
+        first: Integer = self.b.attribute(numbered(TURN_LIMB, 0), Integer)
         return deformed.moved_by(offset, first)
+
+    def _turn(self, moved: Vector) -> Vector:
+        return along_limbs(self.b, self.palette, self.kind.turns, self._spread, moved)
 
     def _swung(self, deformed: Geometry, *, plain: bool) -> Geometry:
         """The mesh with swung vertices on their chords; only these are computed."""
-        build, strength = self.b, self._strength(masked=True)
-        moved = self._in_armature_space(self.place, plain=plain)
-        offset = onto_chords(build, self.palette, self.kind.swung, strength, moved)
+        offset = self._to_chords(self._in_armature_space(self.place, plain=plain))
         offset = self._in_object_space(offset, plain=plain)
-        strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
+        strongest: Scalar = self.b.attribute(numbered(SWING_AMOUNT, 0), Scalar)
         return deformed.moved_by(offset, strongest > 0.0)
+
+    def _to_chords(self, moved: Vector) -> Vector:
+        return onto_chords(self.b, self.palette, self.kind.swung, self._offset_strength, moved)
 
     @property
     def _masks_offsets(self) -> bool:
         """Whether what is added is masked as the Armature modifier is, which stays masked."""
         return self.kind.masked and not self.kind.unmasks
 
-    def _strength(self, *, masked: bool = False) -> Scalar:
-        """Factor and painted weight of the vertex, `masked` as the Armature modifier is."""
+    @cached_property
+    def _offset_strength(self) -> Scalar:
+        """Factor, painted weight and mask of the vertex."""
+        strength = self._strength()
+        return strength * self._mask_weight() if self._masks_offsets else strength
+
+    @cached_property
+    def _spread(self) -> Scalar:
+        """How much of twists is spread, as far as the mask lets it through."""
+        spread = self.inputs["Twist Spread"]
+        return spread * self._mask_weight() if self._masks_offsets else spread
+
+    def _strength(self) -> Scalar:
+        """Factor and painted weight of the vertex."""
         strength = self.inputs["Factor"]
-        if self.kind.painted:
-            strength = strength * self._group("Vertex Group")
-        return strength * self._mask_weight() if masked and self._masks_offsets else strength
+        return strength * self._group("Vertex Group") if self.kind.painted else strength
 
     def _pair_offset(self, offset: Vector, strength: Scalar) -> Vector:
         """The share of the offset of its pair of bones that each vertex takes."""

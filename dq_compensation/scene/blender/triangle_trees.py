@@ -12,17 +12,22 @@ from ...arrays import Float64s, Floats, Indices, Integers
 def overlapping_triangles(
     positions: Floats, triangles: Integers, others: Integers | None = None
 ) -> Indices:
-    """Pairs of triangles (k, 2) that cross, each once.
+    """Pairs of triangles (k, 2) that cross, each once, the lower row first.
 
     Args:
         positions: shape (n, 3).
-        triangles: shape (t, 3): rows of them are first in the pairs.
-        others: shape (o, 3): rows of them are second; None: the same, the lower row is first.
+        triangles: shape (t, 3): one of each pair is among them.
+        others: shape (o, 3): their rows follow.
     """
-    if not len(triangles) or (others is not None and not len(others)):
+    if not len(triangles):
         return np.zeros((0, 2), np.intp)
     tree = tree_of(positions, triangles)
-    return _overlaps(tree, None if others is None else tree_of(positions, others))
+    within = _overlaps(tree)
+    if others is None or not len(others):
+        return within
+    return np.concatenate(
+        (within, _overlaps(tree, tree_of(positions, others)) + (0, len(triangles)))
+    )
 
 
 def tree_of(positions: Floats, triangles: Integers) -> BVHTree:
