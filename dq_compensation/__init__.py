@@ -29,6 +29,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".painting.operators",
     ".painting.panel",
     ".softness.operators",
+    ".transfer.operators",
     ".motion_test.drawn_copy",
     ".motion_test.operators",
     ".bake.operators",

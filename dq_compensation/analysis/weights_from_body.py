@@ -29,8 +29,8 @@ from .surface.facing import facing_outward
 from .surface.rigid_pieces import islands, points_of_vertices
 from .surface.skin_surface import SkinSurface
 
-# What faces the same way and lies farther off, by so many times the distance, leans to what is below:
-# over so much of the body's size weights change as they do there.
+# What faces the same way and lies farther off, up to so many times the distance, leans to what is
+# below: weights change as they do there, averaged over so much of the body's size.
 _FARTHER, _LEANING = 3.0, 0.025
 # Neighbours whose places on the body are farther apart, by so many times, lie on two limbs.
 _APART = 1.5
@@ -129,7 +129,7 @@ class BodyMatches:
         shares: shape (n, 3), its barycentric shares of them.
         distances: shape (n,).
         leaning: shape (n,), of `continued_weights`: what faces the same way farther off.
-        turned: shape (n,), vertices that face the body: a lining, the side of a sleeve at the trunk.
+        turned: shape (n,), what faces the body: a lining, the side of a sleeve at the trunk.
         normals: shape (n, 3), of the clothes, outward.
     """
 
@@ -200,6 +200,7 @@ def weights_from_body(
     body: BodySkin,
     search_of: SearchOf,
     likeness: Likeness,
+    *,
     kept: Booleans,
     before: Influences,
     most: int,

@@ -82,6 +82,7 @@ class PaintPanel(SubPanel):
         if settings.is_enabled:
             _weights(layout, subject, context.active_object)
         column = layout.column(align=True)
+        column.operator("dqc.weights_from_body", icon="MOD_CLOTH")
         column.operator("dqc.soften_weights", icon="MOD_SMOOTH")
         column.operator("dqc.restore_weights", icon="LOOP_BACK")
         if not settings.is_enabled:
@@ -153,6 +154,7 @@ class DQC_MT_weights(Menu):
         layout.separator()
         _changes(layout, settings_of(obj).painted if obj is not None else "COMPENSATION")
         layout.separator()
+        layout.operator("dqc.weights_from_body")
         layout.operator("dqc.soften_weights")
         layout.operator("dqc.restore_weights")
 

@@ -46,6 +46,11 @@ BAKED_BONES = Store("dq_compensation_baked_bones", ".dqb_kept_{}", "an earlier b
 PAINTED = Store("dq_compensation_painted_weights", ".dqb_painted_{}", "Soften Weights")
 """The weights before they were softened."""
 
+BEFORE_BODY = Store("dq_compensation_own_weights", ".dqb_own_{}", "Weights from Body")
+"""The weights of clothes before they took those of a body."""
+
+STORES = (BAKED_BONES, PAINTED, BEFORE_BODY)
+
 # The list of names has none at this number: an entry that a vertex does not have.
 _UNUSED = -1
 
@@ -95,7 +100,7 @@ def add_to_record(obj: bpy.types.Object, store: Store = BAKED_BONES, **record: o
 
 def rename_kept(obj: bpy.types.Object, renamed: Mapping[str, str]) -> None:
     """Let kept weights follow bones that were renamed: groups may be sorted anew later."""
-    for store in (BAKED_BONES, PAINTED):
+    for store in STORES:
         names = (kept_record(obj, store) or {}).get("groups", ())
         if not renamed.keys().isdisjoint(names):
             add_to_record(obj, store, groups=[renamed.get(name, name) for name in names])

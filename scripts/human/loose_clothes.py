@@ -7,6 +7,7 @@ them is that of another limb.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, get_args
 
 import bpy
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from human.dressed import begins_with
-from human.model import HumanArrays, Rig, load_human_arrays
+from human.model import HumanArrays, load_human_arrays
 
 Array = NDArray[np.float64]
 LooseName = Literal["skirt", "coat", "sleeves"]
@@ -88,7 +89,7 @@ def _sleeve(arrays: HumanArrays, rows: int, columns: int) -> LooseClothes:
     heads = dict(zip(arrays.names, arrays.heads.astype(np.float64), strict=True))
     ends = [heads[bone] for bone in ("upperarm01.L", "lowerarm01.L", "wrist.L")]
     arm = arrays.vertices[_follows(arrays) & (arrays.vertices[:, 0] > 0.0)].astype(np.float64)
-    lengths = [np.linalg.norm(b - a) for a, b in zip(ends, ends[1:], strict=False)]
+    lengths = [np.linalg.norm(b - a) for a, b in pairwise(ends)]
     along = np.array([0.0, *np.cumsum(lengths)])
     angles = 2.0 * np.pi * np.arange(columns) / columns
     rings = []
@@ -106,7 +107,9 @@ def _sleeve(arrays: HumanArrays, rows: int, columns: int) -> LooseClothes:
         near = away[np.abs(away @ way) < 0.02]
         radius = np.sort(np.linalg.norm(near - np.outer(near @ way, way), axis=1))
         wide = radius[len(radius) // 2] + _OFF[0] + share * (_OFF[1] - _OFF[0])
-        rings.append(middle + wide * (np.outer(np.cos(angles), one) + np.outer(np.sin(angles), other)))
+        rings.append(
+            middle + wide * (np.outer(np.cos(angles), one) + np.outer(np.sin(angles), other))
+        )
     return _tube(np.array(rings))
 
 
