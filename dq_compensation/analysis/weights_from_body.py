@@ -27,6 +27,7 @@ from .soft_weights import SoftWeights, cut_weights
 from .surface.continued_weights import continued_weights
 from .surface.facing import facing_outward
 from .surface.rigid_pieces import islands, points_of_vertices
+from .surface.seams import SeamMesh
 from .surface.skin_surface import SkinSurface
 
 # What faces the same way and lies farther off, up to so many times the distance, leans to what is
@@ -57,17 +58,30 @@ class ClothMesh:
         face_starts: shape (f,), the first corner of each face.
         corner_vertex: shape (c,).
         triangles: shape (t, 3), vertices.
+        triangle_face: shape (t,).
     """
 
     positions: Float64s
     face_starts: Integers
     corner_vertex: Integers
     triangles: Integers
+    triangle_face: Integers
 
     @cached_property
     def points(self) -> Indices:
         """Shape (n,): vertices in one place are one point."""
         return points_of_vertices(self.positions, _none(len(self.positions)))
+
+    @cached_property
+    def normals(self) -> Float64s:
+        """Shape (n, 3), outward, whatever way the faces are turned; of doubled faces one counts."""
+        faces = self.face_starts, self.corner_vertex
+        keys = SeamMesh(self.positions, _none(len(self.positions)), *faces).face_keys(self.points)
+        once = np.zeros(len(keys), np.bool_)
+        once[np.unique(keys, return_index=True)[1]] = True
+        return _outward_normals(
+            self.positions, self.triangles[once[self.triangle_face]], self.points
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +165,7 @@ class BodyMatches:
         shares = barycentric(places, body.positions[corners]).clip(0.0, 1.0)
         shares /= shares.sum(axis=1, keepdims=True)
         below = unit_or(np.einsum("ns,nsk->nk", shares, body.normals[corners]), 0.0)
-        normals = _outward_normals(cloth.positions, cloth.triangles, cloth.points)
+        normals = cloth.normals.copy()
         cosines = dots(normals, below)
         distances = np.linalg.norm(cloth.positions - places, axis=1)
         near = distances <= likeness.distance * body.size
@@ -346,8 +360,8 @@ def _torn(cloth: ClothMesh, places: Float64s) -> Booleans:
         for each in (places, cloth.positions)
     )
     torn = np.zeros(len(places), np.bool_)
-    torn[ends[apart > _APART * edges]] = True
-    return torn
+    torn[cloth.points[ends[apart > _APART * edges]]] = True
+    return torn[cloth.points]
 
 
 def _pieces(cloth: ClothMesh) -> Int64s:

@@ -334,7 +334,8 @@ class _Clothes:
             )
         faces = read_mesh_arrays(mesh, shape)
         triangles = faces.corner_vertex[faces.triangle_corners]
-        cloth = ClothMesh(there, faces.face_starts, faces.corner_vertex, triangles)
+        of_faces = faces.face_starts, faces.corner_vertex, triangles, faces.triangle_face
+        cloth = ClothMesh(there, *of_faces)
         deforming = deforming_bones(rig)
         place = {name: row for row, name in enumerate(names) if name in deforming}
         of_groups = np.array([place.get(group.name, -1) for group in obj.vertex_groups] or [-1])
