@@ -1,7 +1,7 @@
 """Clothes that do not lie on the human: skirt, coat and sleeves as tubes of quads, without weights.
 
 From 1 cm off the skin at their upper end to 15 cm at their hem, so that the nearest skin of much of
-them is that of another limb.
+them is that of another limb. No vertex lies in the middle, where both legs are as near.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _OFF = 0.01, 0.15
 # Heights of the upper end and the hem; skin within this of a height counts there.
 _HEIGHTS = {"skirt": (0.1, -0.35), "coat": (0.42, -0.4)}
 _SLICE = 0.03
+# In so many directions the skin is measured.
+_WAYS = 256
 _ARMS = begins_with("upperarm", "lowerarm", "wrist", "metacarpal", "finger", "shoulder", "clavicle")
 
 
@@ -68,7 +70,7 @@ def _around_trunk(
 ) -> LooseClothes:
     """A tube around trunk and legs, as wide as the skin there in each direction."""
     skin = arrays.vertices[~_follows(arrays)].astype(np.float64)
-    angles = 2.0 * np.pi * np.arange(columns) / columns
+    angles = 2.0 * np.pi * np.arange(_WAYS) / _WAYS
     ways = np.stack((np.cos(angles), np.sin(angles)), axis=1)
     rings = []
     for share in np.linspace(0.0, 1.0, rows):
@@ -80,8 +82,16 @@ def _around_trunk(
         slope = (np.roll(reach, -1) - np.roll(reach, 1)) / (angles[2] - angles[0])
         across = np.stack((-ways[:, 1], ways[:, 0]), axis=1)
         ring = middle + reach[:, None] * ways + slope[:, None] * across
-        rings.append(np.column_stack((ring, np.full(columns, height))))
+        rings.append(np.column_stack((_evenly(ring, columns), np.full(columns, height))))
     return _tube(np.array(rings))
+
+
+def _evenly(ring: Array, count: int) -> Array:
+    """So many points of a closed line (k, 2), in even steps."""
+    closed = np.concatenate((ring, ring[:1]))
+    along = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(closed, axis=0), axis=1)))
+    steps = (np.arange(count) + 0.5) / count * along[-1]
+    return np.stack([np.interp(steps, along, axis) for axis in closed.T], axis=1)
 
 
 def _sleeve(arrays: HumanArrays, rows: int, columns: int) -> LooseClothes:
@@ -91,7 +101,7 @@ def _sleeve(arrays: HumanArrays, rows: int, columns: int) -> LooseClothes:
     arm = arrays.vertices[_follows(arrays) & (arrays.vertices[:, 0] > 0.0)].astype(np.float64)
     lengths = [np.linalg.norm(b - a) for a, b in pairwise(ends)]
     along = np.array([0.0, *np.cumsum(lengths)])
-    angles = 2.0 * np.pi * np.arange(columns) / columns
+    angles = 2.0 * np.pi * (np.arange(columns) + 0.5) / columns
     rings = []
     for share in np.linspace(0.0, 1.0, rows):
         at = (0.2 + 0.8 * share) * along[-1]

@@ -1,4 +1,4 @@
-"""Weights of clothes from a body: against a dense solve, and where the nearest skin is the wrong one.
+"""Weights of clothes from a body: against a dense solve, and where the nearest skin is wrong.
 
 Two legs side by side are cylinders along Z at x = -0.1 and 0.1, 6 cm thick, one bone each, below a
 trunk of a third bone. Lengths are metres.
@@ -174,7 +174,7 @@ def test_what_is_filled_is_the_least_of_the_energy() -> None:
 
 
 def test_a_slope_goes_on_through_a_hole_and_beyond_the_rim() -> None:
-    """A linear function costs nothing on a flat grid but its slope; 2 %: the first term lowers that."""
+    """On a flat grid a linear function costs its slope alone; 2 %: the first term lowers that."""
     size = 30
     x, y = np.meshgrid(np.linspace(0.0, 0.3, size), np.linspace(0.0, 0.3, size), indexing="ij")
     positions = np.stack((x.ravel(), y.ravel(), np.zeros(size * size)), axis=1)
@@ -199,14 +199,15 @@ def test_a_slope_goes_on_through_a_hole_and_beyond_the_rim() -> None:
 
 
 def test_a_skirt_changes_smoothly_between_the_legs() -> None:
-    """Data Transfer's step from one leg to the other takes one edge of 48; this one takes several."""
+    """The step from one leg to the other takes one edge by the nearest skin, here several."""
     positions, faces = skirt()
     new = found(cloth_of(positions, faces))
     weights = dense(new, len(positions))
     low = positions[:, 2] < -0.12
     ring = weights[low, LEFT].reshape(-1, 48)
     assert np.abs(ring - np.roll(ring, 1, axis=1)).max() < 0.35
-    assert ring[:, 0].min() > 0.99 and ring[:, 24].max() < 0.01
+    assert ring[:, 0].min() > 0.99
+    assert ring[:, 24].max() < 0.01
     # In the middle in front both count alike.
     np.testing.assert_allclose(ring[:, 12], 0.5, atol=0.02)
     np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=1e-6)
