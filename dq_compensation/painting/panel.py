@@ -11,6 +11,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import PaintedKind, Settings, is_enabled, settings_of
 from ..session.character import meshes_beside
 from ..session.status import status_of
+from ..transfer.operators import selected_clothes
 from ..ui_shared.sentences import draw_sentence
 from ..ui_shared.sidebar import SubPanel
 from ..viewport.gpu_objects import drawing_refusal
@@ -73,7 +74,10 @@ class PaintPanel(SubPanel):
     @classmethod
     def subject(cls, context: Context) -> Object | None:
         obj = painting_target(context)
-        is_shown = obj is not None and obj.type == "MESH" and SkinnedObject(obj).find_rig()
+        if obj is None or obj.type != "MESH":
+            return None
+        # Clothes beside their body may have no armature yet.
+        is_shown = SkinnedObject(obj).find_rig() or selected_clothes(context)[1] is not None
         return obj if is_shown else None
 
     @classmethod
@@ -83,6 +87,8 @@ class PaintPanel(SubPanel):
             _weights(layout, subject, context.active_object)
         column = layout.column(align=True)
         column.operator("dqc.weights_from_body", icon="MOD_CLOTH")
+        if SkinnedObject(subject).find_rig() is None:
+            return
         column.operator("dqc.soften_weights", icon="MOD_SMOOTH")
         column.operator("dqc.restore_weights", icon="LOOP_BACK")
         if not settings.is_enabled:

@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.painting.panel import PaintPanel
 from human.dressed import SHIRT, add_mesh, cut, garment
 from human.loose_clothes import LOOSE, LooseName, loose_clothes
 from human.model import RIGS, Rig, load_human_arrays
@@ -372,3 +373,15 @@ def test_without_a_character_it_says_so(addon: None) -> None:
     skirt = loose_clothes("skirt", rows=4, columns=8).add("Skirt")
     with pytest.raises(api.UserError, match="no armature deforms a mesh"):
         api.weights_from_body(skirt)
+
+
+def test_the_panel_paint_shows_for_clothes_beside_their_body(
+    human: Pair, skirt: bpy.types.Object
+) -> None:
+    for obj in bpy.context.selected_objects:
+        obj.select_set(False)
+    skirt.select_set(True)
+    bpy.context.view_layer.objects.active = skirt
+    assert PaintPanel.subject(bpy.context) is None
+    human[1].select_set(True)
+    assert PaintPanel.subject(bpy.context) == skirt
