@@ -74,6 +74,7 @@ weights from before back"""
         column.prop_search(self, "body", context.scene, "objects")
         for name in ("distance", "angle", "influences", "only_missing", "mix"):
             column.prop(self, name)
+        column.label(text="Blue: matched. Yellow: filled. Purple: loose.", icon="COLOR")
 
     def steps(self, context: Context) -> Steps:
         clothes, body = selected_clothes(context)
