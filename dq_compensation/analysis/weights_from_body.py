@@ -141,7 +141,6 @@ class BodyMatches:
         found: shape (n,), whether a vertex lies on the body.
         corners: shape (n, 3), the body's vertices around the nearest place.
         shares: shape (n, 3), its barycentric shares of them.
-        distances: shape (n,).
         leaning: shape (n,), of `continued_weights`: what faces the same way farther off.
         turned: shape (n,), what faces the body: a lining, the side of a sleeve at the trunk.
         normals: shape (n, 3), of the clothes, outward.
@@ -150,7 +149,6 @@ class BodyMatches:
     found: Booleans
     corners: Integers
     shares: Float64s
-    distances: Float64s
     leaning: Float64s
     turned: Booleans
     normals: Float64s
@@ -181,7 +179,7 @@ class BodyMatches:
         farther = distances / (likeness.distance * body.size)
         leaning = alike * (1.0 - farther / _FARTHER).clip(0.0, 1.0) * _LEANING**-4
         turned = (cosines < 0.0) & ~loose
-        return cls(found, corners, shares, distances, leaning, turned, normals)
+        return cls(found, corners, shares, leaning, turned, normals)
 
     def influences(self, of_body: Influences) -> Influences:
         """The weights of the places."""
@@ -200,13 +198,11 @@ class BodyWeights:
         soft: of the vertices that get new ones.
         sources: shape (n,), int8, a `Source` each.
         carried: the vertices of each loose piece that nothing of the body is near to.
-        apart: how far what was matched lies from the body on average; armature space.
     """
 
     soft: SoftWeights
     sources: NDArray[np.int8]
     carried: tuple[Indices, ...]
-    apart: float
 
 
 def weights_from_body(
@@ -235,7 +231,8 @@ def weights_from_body(
     surface = _surface(cloth, matches, body.size)
     influences = matches.influences(body.influences)
     held = kept & (before.weights[:, 0] > 0.0)
-    matched = matches.found & ~kept & (influences.weights[:, 0] > 0.0)
+    weighted = influences.weights[:, 0] > 0.0
+    matched, leaning = matches.found & ~kept & weighted, matches.leaning * weighted
     influences = influences.with_rows(np.flatnonzero(held), before.at(np.flatnonzero(held)))
     points = surface.point_of_vertex
     # A point has the weights of one of its vertices: of one that keeps them, if there is one.
@@ -246,7 +243,7 @@ def weights_from_body(
     if not known.any():
         return None
     at_points = influences.at(of_point)
-    steps = continued_weights(surface, known, at_points, matches.leaning[of_point])
+    steps = continued_weights(surface, known, at_points, leaning[of_point])
     continued = yield from part_of(steps, 0.3, 0.6)
     rows = _convex(continued.weights, continued.bones, most)
     every = at_points.with_rows(continued.points, rows)
@@ -261,8 +258,7 @@ def weights_from_body(
     changed = np.flatnonzero(~kept)
     new = every.at(points[changed])
     soft = SoftWeights(changed, new.bones, new.weights).cut(most)
-    apart = float(matches.distances[matched].mean()) if matched.any() else np.inf
-    return BodyWeights(soft, sources, carried, apart)
+    return BodyWeights(soft, sources, carried)
 
 
 def _carried(

@@ -159,7 +159,8 @@ def weights_from_bodies(
     body, skeleton, bodies = _read_body(bodies, depsgraph, chosen=named in bodies)
     likeness = Likeness(options.distance / 100.0, float(np.radians(options.angle)))
     clothes = [_Clothes.read(obj, rig, skeleton, depsgraph, options, only) for obj in objects]
-    order = np.argsort([_apart(each.mesh, body) for each in clothes], kind="stable")
+    several = len(clothes) > 1
+    order = np.argsort([_apart(each.mesh, body) if several else 0.0 for each in clothes])
     found: dict[int, tuple[BodyWeights, tuple[str, ...]]] = {}
     names = [obj.name for obj in bodies]
     for number, row in enumerate(order.tolist()):
@@ -268,16 +269,28 @@ def _read_body(
         binding, obj = bindings[row], bodies[row]
         keys = binding.shape_keys
         shape = binding.shape(None if keys is None else keys.values(obj.evaluated_get(depsgraph)))
-        positions.append(transformed_points(binding.object_to_armature, shape.astype(np.float64)))
+        there = transformed_points(binding.object_to_armature, shape.astype(np.float64))
+        _require_finite(obj, there)
+        positions.append(there)
         triangles.append(binding.part.triangles + count)
         influences.append(binding.first_influences)
         count += len(shape)
     skin = BodySkin(
         np.concatenate(positions), np.concatenate(triangles), Influences.joined(influences)
     )
-    if not len(skin.triangles):
+    if not len(skin.triangles) or not skin.size:
         raise UserError(f"{listed([bodies[row].name for row in rows])} has no faces to lie on.")
     return skin, bindings[rows[0]].skeleton, [bodies[row] for row in rows]
+
+
+def _require_finite(obj: bpy.types.Object, positions: Float64s) -> None:
+    """Raise UserError where a vertex is nowhere."""
+    broken = np.flatnonzero(~np.isfinite(positions).all(axis=1))
+    if len(broken):
+        raise UserError(
+            f"{counted(len(broken), 'vertex')} of {obj.name} have a position that is not a "
+            f"number, the first is {broken[0]}. Remove them (Edit Mode, Mesh, Clean Up)."
+        )
 
 
 def _apart(cloth: ClothMesh, body: BodySkin) -> float:
@@ -326,12 +339,7 @@ class _Clothes:
         shape = read_positions(mesh) if keys is None else keys.positions(keys.values(evaluated))
         to_armature = object_to_armature(evaluated, rig.evaluated_get(depsgraph))
         there = transformed_points(to_armature, shape.astype(np.float64))
-        broken = np.flatnonzero(~np.isfinite(there).all(axis=1))
-        if len(broken):
-            raise UserError(
-                f"{counted(len(broken), 'vertex')} of {obj.name} have a position that is not a "
-                f"number, the first is {broken[0]}. Remove them (Edit Mode, Mesh, Clean Up)."
-            )
+        _require_finite(obj, there)
         faces = read_mesh_arrays(mesh, shape)
         triangles = faces.corner_vertex[faces.triangle_corners]
         of_faces = faces.face_starts, faces.corner_vertex, triangles, faces.triangle_face

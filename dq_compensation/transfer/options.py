@@ -17,6 +17,7 @@ class BodyWeightsOptions(TakesLong):
         description="The mesh below the clothes, or an armature for its other meshes. Empty: the "
         "meshes of the armature that clothes lie on",
         default="",
+        options={"SKIP_SAVE"},
     )
     distance: float = props.FloatProperty(
         description="How far from the body clothes take its weights, in % of the diagonal of the "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import bpy
 import numpy as np
@@ -51,6 +51,23 @@ class LooseClothes:
         obj = bpy.data.objects.new(name, mesh)
         bpy.context.scene.collection.objects.link(obj)
         return obj
+
+
+def data_transfer(
+    obj: bpy.types.Object, body: bpy.types.Object, armature: bpy.types.Object
+) -> None:
+    """Give clothes the weights that Blender's *Data Transfer* takes from the nearest faces."""
+    for group in body.vertex_groups:
+        obj.vertex_groups.new(name=group.name)
+    transfer: Any = obj.modifiers.new("Transfer", "DATA_TRANSFER")
+    transfer.object, transfer.use_vert_data = body, True
+    transfer.data_types_verts, transfer.vert_mapping = {"VGROUP_WEIGHTS"}, "POLYINTERP_NEAREST"
+    transfer.layers_vgroup_select_src, transfer.layers_vgroup_select_dst = "ALL", "NAME"
+    # At rest: the modifier would look at the posed body.
+    with bpy.context.temp_override(object=obj):
+        bpy.ops.object.modifier_apply(modifier=transfer.name)
+    follow: Any = obj.modifiers.new("Armature", "ARMATURE")
+    follow.object = armature
 
 
 def loose_clothes(name: LooseName, rows: int = 40, columns: int = 64) -> LooseClothes:

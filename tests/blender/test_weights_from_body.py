@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.painting.panel import PaintPanel
 from human.dressed import SHIRT, add_mesh, cut, garment
-from human.loose_clothes import LOOSE, LooseName, loose_clothes
+from human.loose_clothes import LOOSE, LooseName, data_transfer, loose_clothes
 from human.model import RIGS, Rig, load_human_arrays
 from human.poses import apply_pose
 from quality.clothes import clothes_poses
@@ -54,22 +54,6 @@ def lengths(cloth: Any, positions: Any) -> Array:
     return np.linalg.norm(positions[ends[:, 0]] - positions[ends[:, 1]], axis=1)
 
 
-def data_transfer(human: Pair, obj: bpy.types.Object) -> None:
-    """Blender's own: the nearest face, interpolated."""
-    body, armature = human
-    for group in body.vertex_groups:
-        obj.vertex_groups.new(name=group.name)
-    transfer: Any = obj.modifiers.new("Transfer", "DATA_TRANSFER")
-    transfer.object, transfer.use_vert_data = body, True
-    transfer.data_types_verts, transfer.vert_mapping = {"VGROUP_WEIGHTS"}, "POLYINTERP_NEAREST"
-    transfer.layers_vgroup_select_src, transfer.layers_vgroup_select_dst = "ALL", "NAME"
-    # At rest: the modifier would look at the posed body.
-    with bpy.context.temp_override(object=obj):
-        bpy.ops.object.modifier_apply(modifier=transfer.name)
-    follow: Any = obj.modifiers.new("Armature", "ARMATURE")
-    follow.object = armature
-
-
 @pytest.mark.parametrize("name", LOOSE)
 @pytest.mark.parametrize("rig", RIGS)
 def test_loose_clothes_tear_a_quarter_as_much_as_with_data_transfer(
@@ -78,7 +62,7 @@ def test_loose_clothes_tear_a_quarter_as_much_as_with_data_transfer(
     """The longest edge in each pose, in its lengths at rest; on edges of 1 to 4 cm."""
     human, cloth = new_file_with_human(rig), loose_clothes(name)
     ours, theirs = cloth.add("Ours"), cloth.add("Theirs")
-    data_transfer(human, theirs)
+    data_transfer(theirs, *human)
     api.weights_from_body(ours, body="Human")
     rest, found = lengths(cloth, cloth.vertices), []
     for rotations in clothes_poses(rig).values():

@@ -26,6 +26,8 @@ from ..subject import Subject
 _LIKENESS = Likeness(0.02, float(np.radians(30.0)))
 # Skin with less of its weights in common counts; and the share of such vertices that is told.
 _IN_COMMON, _TOLD = 0.5, 0.1
+# So many vertices are looked at first.
+_SAMPLES = 300
 # The fewest vertices that lie on skin, and their share of a mesh: a collar alone says nothing.
 _FEWEST, _LEAST_SHARE = 20, 0.1
 
@@ -80,10 +82,26 @@ def _skin_below(subject: Subject) -> tuple[BodySkin, BodyMatches] | None:
         count += len(there)
     every = np.concatenate(positions), np.concatenate(triangles)
     body = BodySkin(*every, Influences.joined([each.influences for each in others]))
+    tree = SurfaceTree(body.positions, body.triangles)
+    if not _may_differ(subject, body, tree):
+        return None
     faces = read_mesh_arrays(subject.mesh, subject.rest)
     corners = faces.corner_vertex[faces.triangle_corners]
     starts = faces.face_starts, faces.corner_vertex, corners, faces.triangle_face
-    return body, BodyMatches.of(ClothMesh(ours, *starts), body, SurfaceTree, _LIKENESS)
+    return body, BodyMatches.of(ClothMesh(ours, *starts), body, lambda _, __: tree, _LIKENESS)
+
+
+def _may_differ(subject: Subject, body: BodySkin, tree: SurfaceTree) -> bool:
+    """Whether some vertices say that it is worth to look at all: most clothes follow their skin."""
+    ours = subject.rest_in_armature
+    assert ours is not None
+    rows = np.arange(0, len(ours), max(len(ours) // _SAMPLES, 1))
+    places, faces = tree.nearest(ours[rows])
+    near = np.linalg.norm(ours[rows] - places, axis=1) < _LIKENESS.distance * body.size
+    influences = subject.influences.at(rows)
+    corners = [body.influences.at(corner) for corner in body.triangles[faces].T]
+    in_common = np.max([common_weights(influences, each) for each in corners], axis=0)
+    return bool((near & (in_common < _IN_COMMON)).sum() > 0.5 * _TOLD * max(near.sum(), 1))
 
 
 def _moves(subject: Subject) -> bool:
