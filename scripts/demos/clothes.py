@@ -24,12 +24,12 @@ from leaving import leave
 PICTURE = PROJECT / "docs" / "clothes.jpg"
 HEADINGS = ("At rest", "Data Transfer, nearest face", "Weights from Body")
 _LEGS = Framing(0.55, 0.2, 4.0, (1.0, -1.2, 0.25), (0.0, 0.0, 1.0), shift=(-0.15, -0.45))
-_ARMS = Framing(0.26, 0.2, 4.0, (0.5, -1.2, 0.1), (0.0, 0.0, 1.0), shift=(0.0, 0.1))
+_ARMS = Framing(0.28, 0.2, 4.0, (0.05, 0.9, 0.4), (0.0, 0.0, 1.0), shift=(0.2, 0.3))
 # The label, the joint, its parent, the rotations, the framing.
 CLOSE_UPS: dict[LooseName, tuple[str, str, str, dict[str, Any], Framing]] = {
     "skirt": ("Skirt", "thigh_l", "pelvis", {"thigh_l": rotation(-90.0)}, _LEGS),
     "coat": ("Coat to the knees", "thigh_l", "pelvis", {"thigh_l": rotation(-60.0)}, _LEGS),
-    "sleeves": ("Wide sleeves", "lowerarm_l", "upperarm_l", {"lowerarm_l": rotation(60.0)}, _ARMS),
+    "sleeves": ("Wide sleeves", "hand_l", "lowerarm_l", {"hand_l": rotation(0.0, 90.0)}, _ARMS),
 }
 
 
