@@ -30,7 +30,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".painting.panel",
     ".softness.operators",
     ".transfer.operators",
-    ".transfer.overlay",
+    ".transfer.source_colours",
     ".motion_test.drawn_copy",
     ".motion_test.operators",
     ".bake.operators",

@@ -15,7 +15,11 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.analysis.weights_from_body import Source
 from dq_compensation.painting.panel import PaintPanel
+from dq_compensation.session.memory import memory_of
+from dq_compensation.transfer.body_weights import ShownSources
+from dq_compensation.transfer.source_colours import COLOURS, coloured_surface
 from human.dressed import SHIRT, add_mesh, cut, garment
 from human.loose_clothes import LOOSE, LooseName, data_transfer, loose_clothes
 from human.model import RIGS, Rig, load_human_arrays
@@ -369,3 +373,20 @@ def test_the_panel_paint_shows_for_clothes_beside_their_body(
     assert PaintPanel.subject(bpy.context) is None
     human[1].select_set(True)
     assert PaintPanel.subject(bpy.context) == skirt
+
+
+def test_colours_say_where_weights_came_from(human: Pair, skirt: bpy.types.Object) -> None:
+    """As the skirt is posed; none once the weights are put back."""
+    (report,) = api.weights_from_body(skirt)
+    apply_pose(human[1], clothes_poses(RIG)["thigh raised 90"])
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    sources = memory_of(skirt, ShownSources).sources
+    surface = coloured_surface(skirt, sources, depsgraph)
+    assert surface is not None
+    places, colours, triangles = surface
+    np.testing.assert_allclose(places, evaluated_positions(skirt), atol=1e-5)
+    assert triangles.max() == len(places) - 1
+    for source, count in ((Source.MATCHED, report.matched), (Source.FILLED, report.filled)):
+        assert (colours == np.float32(COLOURS[source])).all(axis=1).sum() == count
+    api.restore_weights(skirt)
+    assert coloured_surface(skirt, sources, depsgraph) is None

@@ -22,7 +22,6 @@ from ..scene.kept_weights import BEFORE_BODY, kept_record
 from ..session.memory import memories
 from ..viewport.draw_handler import is_visible
 from .body_weights import ShownSources
-from .operators import DQC_OT_weights_from_body
 
 # Of those that are kept, matched, filled and carried; light and dark for those who see no colours.
 COLOURS = {
@@ -31,6 +30,8 @@ COLOURS = {
     Source.FILLED: (1.0, 0.8, 0.3, 0.7),
     Source.CARRIED: (0.8, 0.2, 0.5, 0.7),
 }
+# The operator whose options are adjusted.
+_OPERATOR = "DQC_OT_weights_from_body"
 # Towards the eye, in parts of the size of the clothes.
 _LIFT = 5e-3
 
@@ -46,7 +47,7 @@ class _Drawn:
 def is_adjusted(context: Context) -> bool:
     """Whether *Weights from Body* is the last operation, so that its options can be changed."""
     last = context.active_operator
-    return last is not None and last.bl_idname == DQC_OT_weights_from_body.__name__
+    return last is not None and last.bl_idname == _OPERATOR
 
 
 def coloured_surface(
