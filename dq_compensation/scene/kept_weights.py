@@ -76,7 +76,11 @@ def keep_weights(
     _forget_weights(obj, store)
     mesh, entries = mesh_of(obj), read_weights(mesh_of(obj))
     number = {name: place for place, name in enumerate(groups)}
-    numbers = np.array([number.get(group.name, _UNUSED) for group in obj.vertex_groups], np.int64)
+    # Weights of groups that were removed can stay behind in a mesh: past the end.
+    size = max(len(obj.vertex_groups), int(entries.groups.max(initial=-1)) + 1)
+    numbers = np.full(size, _UNUSED, np.int64)
+    for group in obj.vertex_groups:
+        numbers[group.index] = number.get(group.name, _UNUSED)
     of_group = numbers[entries.groups]
     chosen = of_group != _UNUSED
     vertices = entries.vertices[chosen]

@@ -32,7 +32,13 @@ from ..scene.binding.bind import bind
 from ..scene.binding.layers import inner_meshes
 from ..scene.binding.shape_key_offsets import ShapeKeys
 from ..scene.blender.armature import deforming_bones
-from ..scene.blender.mesh import mesh_of, read_mesh_arrays, read_positions, read_weights
+from ..scene.blender.mesh import (
+    VertexGroupWeights,
+    mesh_of,
+    read_mesh_arrays,
+    read_positions,
+    read_weights,
+)
 from ..scene.blender.own_objects import is_hidden
 from ..scene.blender.placement import object_to_armature
 from ..scene.blender.rigging import (
@@ -43,6 +49,7 @@ from ..scene.blender.rigging import (
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.blender.triangle_trees import SurfaceTree
 from ..scene.kept_weights import (
+    BAKED_BONES,
     BEFORE_BODY,
     PAINTED,
     add_to_record,
@@ -54,7 +61,7 @@ from ..scene.selected_characters import deformed_meshes
 from ..scene.stack import find_rig
 from ..scene.vertex_groups import write_rows
 from ..session.memory import memory_of
-from ..softness.softening import changing_refusal, restore_weights
+from ..softness.softening import changing_refusal, restore_weights, restoring_refusal
 from ..steps import Progress, with_progress
 from ..wording import counted, listed, verb
 from .options import BodyWeightsOptions
@@ -113,8 +120,19 @@ def body_weights_refusal(obj: bpy.types.Object) -> str | None:
         return REFUSAL_NOT_A_MESH.format(obj=obj.name)
     if is_hidden(obj):
         return f"{obj.name} belongs to DQ Compensation. Select clothes."
-    if reason := changing_refusal(obj):
-        return reason
+    return changing_refusal(obj) or _kept_refusal(obj) or _attaching_refusal(obj)
+
+
+def _kept_refusal(obj: bpy.types.Object) -> str | None:
+    """Why weights that are kept stand in the way, or None."""
+    if kept_record(obj, BAKED_BONES) is not None:
+        return f"{obj.name} follows helper bones of a bake. Remove the bake first."
+    # What was softened is put back first.
+    return None if kept_record(obj, PAINTED) is None else restoring_refusal(obj)
+
+
+def _attaching_refusal(obj: bpy.types.Object) -> str | None:
+    """Why an object cannot follow one armature, or None."""
     rigs = {each.object for each in _armature_modifiers(obj) if each.object is not None}
     if len(rigs) > 1:
         names = listed(sorted(rig.name for rig in rigs))
@@ -239,7 +257,7 @@ def _rig_and_bodies(
     if not found:
         raise UserError(
             f"{rig.name} deforms no mesh with weights but {listed([o.name for o in objects])}. "
-            "Weight paint the body first."
+            "Choose which of them is the body, or weight paint it first."
         )
     return rig, found
 
@@ -346,7 +364,10 @@ class _Clothes:
         cloth = ClothMesh(there, *of_faces)
         deforming = deforming_bones(rig)
         place = {name: row for row, name in enumerate(names) if name in deforming}
-        of_groups = np.array([place.get(group.name, -1) for group in obj.vertex_groups] or [-1])
+        # Weights of groups that were removed can stay behind in a mesh.
+        of_groups = np.full(_group_count(obj, entries), -1)
+        for group in obj.vertex_groups:
+            of_groups[group.index] = place.get(group.name, -1)
         bones = of_groups[entries.groups]
         used = bones >= 0
         triples = entries.vertices[used], bones[used], entries.weights[used]
@@ -357,7 +378,8 @@ class _Clothes:
         locked_names = {group.name for group in obj.vertex_groups if group.lock_weight}
         locked = np.array([name in locked_names for name in names])
         is_locked = locked[triples[1]]
-        sums = np.bincount(triples[0][is_locked], triples[2][is_locked], entries.vertex_count)
+        values = np.nan_to_num(triples[2][is_locked])
+        sums = np.bincount(triples[0][is_locked], values, entries.vertex_count)
         kept = np.zeros(entries.vertex_count, np.bool_)
         chosen = masked_vertices(obj) if only is None else only
         if chosen is not None:
@@ -415,14 +437,16 @@ def _written(
         groups.new(name=name)
     group_of_bone = np.array([groups.find(name) for name in names])
     entries = read_weights(mesh_of(obj))
-    unlocked = np.array([group.name in changing for group in groups] or [False])
+    unlocked = np.zeros(_group_count(obj, entries), np.bool_)
+    unlocked[[group.index for group in groups if group.name in changing]] = True
     old = unlocked[entries.groups] & np.isin(entries.vertices, soft.vertices)
     rows, slots = np.nonzero(soft.weights > 0.0)
     vertices = soft.vertices[rows]
     shares = soft.weights[rows, slots] * (1.0 - clothes.locked_sums[vertices])
     of_groups = group_of_bone[soft.bones[rows, slots]]
-    keys = vertices * len(groups) + of_groups
-    gone = ~np.isin(entries.vertices.astype(np.int64) * len(groups) + entries.groups, keys) & old
+    count = len(unlocked)
+    keys = vertices * count + of_groups
+    gone = old & ~np.isin(entries.vertices.astype(np.int64) * count + entries.groups, keys)
     write_rows(
         obj,
         np.concatenate((vertices, entries.vertices[gone])),
@@ -437,6 +461,11 @@ def _written(
     return BodyWeightsReport(
         obj.name, bodies, counts[Source.MATCHED], counts[Source.FILLED], counts[Source.KEPT], pieces
     )
+
+
+def _group_count(obj: bpy.types.Object, entries: VertexGroupWeights) -> int:
+    """More than any index of a group, among the weights too; at least 1."""
+    return max(len(obj.vertex_groups), int(entries.groups.max(initial=0)) + 1)
 
 
 def _attach(obj: bpy.types.Object, rig: bpy.types.Object) -> None:

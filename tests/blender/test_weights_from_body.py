@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import bmesh
 import bpy
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.analysis.weights_from_body import Source
 from dq_compensation.painting.panel import PaintPanel
+from dq_compensation.scene.blender.mesh import read_weights
+from dq_compensation.scene.kept_weights import PAINTED, keep_weights
 from dq_compensation.session.memory import memory_of
 from dq_compensation.transfer.body_weights import ShownSources
 from dq_compensation.transfer.source_colours import COLOURS, coloured_surface
@@ -317,6 +320,13 @@ def break_vertex(skirt: bpy.types.Object) -> None:
     skirt.data.vertices[7].co.x = float("nan")
 
 
+def lock_softened(skirt: bpy.types.Object) -> None:
+    """The weights of what was softened could not be put back."""
+    skirt.vertex_groups.new(name="pelvis").add([0], 1.0, "REPLACE")
+    keep_weights(skirt, ["pelvis"], PAINTED, added=[])
+    skirt.vertex_groups["pelvis"].lock_weight = True
+
+
 def two_rigs(skirt: bpy.types.Object) -> None:
     other = linked_copy(bpy.data.objects["Human"], own_data=True)
     other.modifiers[0].object = bpy.data.objects["Other"]
@@ -330,6 +340,7 @@ def two_rigs(skirt: bpy.types.Object) -> None:
         (hang_on_bone, {}, r"Skirt hangs on the bone pelvis"),
         (share, {}, r"1 object shares the mesh with Skirt"),
         (break_vertex, {}, r"1 vertex of Skirt .* not a number, the first is 7"),
+        (lock_softened, {}, r"Locked vertex groups of Skirt would have to change: pelvis"),
         (two_rigs, {}, r"several armatures deform meshes\. Choose the body"),
         (None, {"body": "Nobody"}, r"There is no object Nobody"),
         (None, {"body": "Skirt"}, r"Skirt has no Armature modifier"),
@@ -349,11 +360,12 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(
     if change is not None:
         change(skirt)
     state = len(skirt.modifiers), skirt.parent
+    groups, attributes = skirt.vertex_groups.keys(), skirt.data.attributes.keys()
     with pytest.raises(api.UserError, match=message):
         api.weights_from_body(skirt, **options)
     assert (len(skirt.modifiers), skirt.parent) == state
-    assert not len(skirt.vertex_groups)
-    assert not [name for name in skirt.data.attributes.keys() if "dqb" in name]  # noqa: SIM118
+    assert skirt.vertex_groups.keys() == groups
+    assert skirt.data.attributes.keys() == attributes
 
 
 def test_without_a_character_it_says_so(addon: None) -> None:
@@ -390,3 +402,23 @@ def test_colours_say_where_weights_came_from(human: Pair, skirt: bpy.types.Objec
         assert (colours == np.float32(COLOURS[source])).all(axis=1).sum() == count
     api.restore_weights(skirt)
     assert coloured_surface(skirt, sources, depsgraph) is None
+
+
+def test_weights_of_groups_that_are_gone_do_not_matter(
+    human: Pair, skirt: bpy.types.Object
+) -> None:
+    """Scripts remove groups and leave the weights behind: entries past the end of the groups."""
+    names = names_of(human)
+    api.weights_from_body(skirt)
+    wanted = dense(skirt, names)
+    api.restore_weights(skirt)
+    edited = bmesh.new()
+    edited.from_mesh(skirt.data)
+    layer = edited.verts.layers.deform.verify()
+    for vertex in edited.verts:
+        vertex[layer][90] = 0.5
+    edited.to_mesh(skirt.data)
+    edited.free()
+    assert read_weights(skirt.data).groups.max() == 90
+    api.weights_from_body(skirt)
+    np.testing.assert_allclose(dense(skirt, names), wanted, atol=EXACT)
