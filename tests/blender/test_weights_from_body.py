@@ -404,6 +404,20 @@ def test_colours_say_where_weights_came_from(human: Pair, skirt: bpy.types.Objec
     assert coloured_surface(skirt, sources, depsgraph) is None
 
 
+def write_stray(skirt: bpy.types.Object, *, present: bool) -> None:
+    """Give each vertex a weight in a group that is not there, or take it away."""
+    edited = bmesh.new()
+    edited.from_mesh(skirt.data)
+    layer = edited.verts.layers.deform.verify()
+    for vertex in edited.verts:
+        if present:
+            vertex[layer][90] = 0.5
+        else:
+            del vertex[layer][90]
+    edited.to_mesh(skirt.data)
+    edited.free()
+
+
 def test_weights_of_groups_that_are_gone_do_not_matter(
     human: Pair, skirt: bpy.types.Object
 ) -> None:
@@ -412,13 +426,8 @@ def test_weights_of_groups_that_are_gone_do_not_matter(
     api.weights_from_body(skirt)
     wanted = dense(skirt, names)
     api.restore_weights(skirt)
-    edited = bmesh.new()
-    edited.from_mesh(skirt.data)
-    layer = edited.verts.layers.deform.verify()
-    for vertex in edited.verts:
-        vertex[layer][90] = 0.5
-    edited.to_mesh(skirt.data)
-    edited.free()
+    write_stray(skirt, present=True)
     assert read_weights(skirt.data).groups.max() == 90
     api.weights_from_body(skirt)
+    write_stray(skirt, present=False)
     np.testing.assert_allclose(dense(skirt, names), wanted, atol=EXACT)
