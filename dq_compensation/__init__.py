@@ -30,6 +30,8 @@ MODULE_NAMES: tuple[str, ...] = (
     ".painting.operators",
     ".painting.panel",
     ".softness.operators",
+    ".transfer.operators",
+    ".transfer.source_colours",
     ".motion_test.drawn_copy",
     ".motion_test.operators",
     ".bake.operators",

@@ -27,6 +27,7 @@ from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
 from ..softness.softening import SofteningReport
 from ..steps import OnProgress
+from ..transfer.body_weights import BodyWeightsReport
 from .baking import (
     bake_bones,
     bake_cache,
@@ -58,13 +59,14 @@ from .shapes import (
     solve_folds,
     solved_shapes,
 )
-from .weights import restore_weights, soften_weights
+from .weights import restore_weights, soften_weights, weights_from_body
 
 __all__ = [
     "VERSION",
     "Agree",
     "Bend",
     "BindingError",
+    "BodyWeightsReport",
     "BoneOfCharacter",
     "BonesReport",
     "CacheReport",
@@ -132,4 +134,5 @@ __all__ = [
     "solve_folds",
     "solved_shapes",
     "take_bones_for",
+    "weights_from_body",
 ]

@@ -320,6 +320,28 @@ _SOFTEN = Command(
 )
 
 
+def _add_body_options(parser: ArgumentParser) -> None:
+    add_options_of(api.weights_from_body, parser, title="weights")
+
+
+def _weigh(run: Run, objects: list[Object]) -> list[ObjectFacts]:
+    options = chosen(run.arguments, api.weights_from_body)
+    return said_facts(run, api.weights_from_body(objects, **options, progress=run.progress))
+
+
+_WEIGHTS = Command(
+    "weights",
+    sentence_of(api.weights_from_body),
+    (
+        "weights --file hero.blend --object Skirt Coat --body Body --output hero_dressed.blend",
+        "weights --file hero.blend --object 'Shirt*' --only-missing --influences 4 --in-place",
+    ),
+    partial(each_saved_file, work=_weigh),
+    _add_body_options,
+    saves=True,
+)
+
+
 def _add_solve_options(parser: ArgumentParser) -> None:
     meaning = "bones at whose heads joints are solved; without it all joints that fold"
     add_several_option(parser, "bones", "--bones", help=meaning)
@@ -562,6 +584,7 @@ COMMANDS: tuple[Command, ...] = (
     _REPORT,
     *_SETTINGS,
     _SOFTEN,
+    _WEIGHTS,
     _SOLVE,
     _EVALUATE,
     *_BAKE,

@@ -13,6 +13,7 @@ from ..scene.copies import copied_character
 from ..scene.settings.object_settings import PaintedKind, Settings, is_enabled, settings_of
 from ..session.character import meshes_beside
 from ..session.status import status_of
+from ..transfer.operators import selected_clothes
 from ..ui_shared.sentences import draw_sentence
 from ..ui_shared.sidebar import SubPanel
 from ..viewport.gpu_objects import drawing_refusal
@@ -78,7 +79,10 @@ class PaintPanel(SubPanel):
         obj = painting_target(context)
         if obj is not None and is_posed_copy(obj):
             obj = copied_character(obj)
-        is_shown = obj is not None and obj.type == "MESH" and SkinnedObject(obj).find_rig()
+        if obj is None or obj.type != "MESH":
+            return None
+        # Clothes beside their body may have no armature yet.
+        is_shown = SkinnedObject(obj).find_rig() or selected_clothes(context)[1] is not None
         return obj if is_shown else None
 
     @classmethod
@@ -87,6 +91,9 @@ class PaintPanel(SubPanel):
         if settings.is_enabled:
             _weights(layout, subject, context.active_object)
         column = layout.column(align=True)
+        column.operator("dqc.weights_from_body", icon="MOD_CLOTH")
+        if SkinnedObject(subject).find_rig() is None:
+            return
         column.operator("dqc.soften_weights", icon="MOD_SMOOTH")
         column.operator("dqc.restore_weights", icon="LOOP_BACK")
         if not settings.is_enabled:
@@ -157,6 +164,7 @@ class DQC_MT_weights(Menu):
         layout.separator()
         _changes(layout, settings_of(obj).painted if obj is not None else "COMPENSATION")
         layout.separator()
+        layout.operator("dqc.weights_from_body")
         layout.operator("dqc.soften_weights")
         layout.operator("dqc.restore_weights")
 

@@ -46,6 +46,11 @@ BAKED_BONES = Store("dq_compensation_baked_bones", ".dqb_kept_{}", "an earlier b
 PAINTED = Store("dq_compensation_painted_weights", ".dqb_painted_{}", "Soften Weights")
 """The weights before they were softened."""
 
+BEFORE_BODY = Store("dq_compensation_own_weights", ".dqb_own_{}", "Weights from Body")
+"""The weights of clothes before they took those of a body."""
+
+STORES = (BAKED_BONES, PAINTED, BEFORE_BODY)
+
 # The list of names has none at this number: an entry that a vertex does not have.
 _UNUSED = -1
 
@@ -71,7 +76,11 @@ def keep_weights(
     _forget_weights(obj, store)
     mesh, entries = mesh_of(obj), read_weights(mesh_of(obj))
     number = {name: place for place, name in enumerate(groups)}
-    numbers = np.array([number.get(group.name, _UNUSED) for group in obj.vertex_groups], np.int64)
+    # Weights of groups that were removed can stay behind in a mesh: past the end.
+    size = max(len(obj.vertex_groups), int(entries.groups.max(initial=-1)) + 1)
+    numbers = np.full(size, _UNUSED, np.int64)
+    for group in obj.vertex_groups:
+        numbers[group.index] = number.get(group.name, _UNUSED)
     of_group = numbers[entries.groups]
     chosen = of_group != _UNUSED
     vertices = entries.vertices[chosen]
@@ -95,7 +104,7 @@ def add_to_record(obj: bpy.types.Object, store: Store = BAKED_BONES, **record: o
 
 def rename_kept(obj: bpy.types.Object, renamed: Mapping[str, str]) -> None:
     """Let kept weights follow bones that were renamed: groups may be sorted anew later."""
-    for store in (BAKED_BONES, PAINTED):
+    for store in STORES:
         names = (kept_record(obj, store) or {}).get("groups", ())
         if not renamed.keys().isdisjoint(names):
             add_to_record(obj, store, groups=[renamed.get(name, name) for name in names])

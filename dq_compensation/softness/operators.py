@@ -96,7 +96,7 @@ each frame. Put Weights Back gives the painted ones back"""
 
 
 class DQC_OT_restore_weights(Refusing, Operator):
-    """Give characters the weights back that they had before Soften Weights"""
+    """Give characters the weights back that they had before Soften Weights or Weights from Body"""
 
     bl_idname = "dqc.restore_weights"
     bl_label = "Put Weights Back"

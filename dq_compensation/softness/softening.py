@@ -62,7 +62,15 @@ from ..scene.blender.own_objects import keep_record, text_in
 from ..scene.blender.placement import object_to_armature
 from ..scene.blender.rigging import VISIBILITY, deformation_refusal, rig_of, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.kept_weights import BAKED_BONES, PAINTED, add_to_record, keep_weights, kept_record
+from ..scene.kept_weights import (
+    BAKED_BONES,
+    BEFORE_BODY,
+    PAINTED,
+    Store,
+    add_to_record,
+    keep_weights,
+    kept_record,
+)
 from ..scene.kept_weights import restore_refusal as kept_refusal
 from ..scene.kept_weights import restore_weights as restore_kept
 from ..scene.selected_characters import deformed_meshes
@@ -119,7 +127,7 @@ def softening_refusal(obj: bpy.types.Object) -> str | None:
     skinned = SkinnedObject(obj)
     if reason := deformation_refusal(skinned):
         return reason
-    return _unsuited_refusal(skinned) or _writing_refusal(obj)
+    return _unsuited_refusal(skinned) or changing_refusal(obj)
 
 
 def _unsuited_refusal(skinned: SkinnedObject) -> str | None:
@@ -137,15 +145,22 @@ def _unsuited_refusal(skinned: SkinnedObject) -> str | None:
 
 
 def restoring_refusal(obj: bpy.types.Object) -> str | None:
-    """Why the painted weights of an object cannot be put back, or None; cheap."""
-    if obj.type != "MESH" or kept_record(obj, PAINTED) is None:
+    """Why the weights of an object cannot be put back, or None; cheap."""
+    store = _kept_last(obj) if obj.type == "MESH" else None
+    if store is None:
         return f"{obj.name} has no weights to put back: they were not softened."
     if kept_record(obj, BAKED_BONES) is not None:
         return _REFUSAL_BAKED.format(obj=obj.name)
-    return _writing_refusal(obj) or kept_refusal(obj, PAINTED)
+    return changing_refusal(obj) or kept_refusal(obj, store)
 
 
-def _writing_refusal(obj: bpy.types.Object) -> str | None:
+def _kept_last(obj: bpy.types.Object) -> Store | None:
+    """Where the weights are that are put back: clothes are softened after they took a body's."""
+    return next((store for store in (PAINTED, BEFORE_BODY) if kept_record(obj, store)), None)
+
+
+def changing_refusal(obj: bpy.types.Object) -> str | None:
+    """Why the weights of an object, those of all its bones, cannot be changed, or None; cheap."""
     if reason := writing_refusal(obj, ()):
         return reason
     if obj.mode == "SCULPT":
@@ -273,15 +288,17 @@ def _linked_skins(
 def restore_weights(obj: bpy.types.Object) -> None:
     """Put the painted weights of an object back, exactly, and forget them.
 
+    Of clothes that took those of a body, and were softened since, the body's; then their own.
+
     Raises:
         UserError: `restoring_refusal` has a reason. Nothing has changed then.
     """
     raise_refusal(restoring_refusal(obj))
-    record = kept_record(obj, PAINTED) or {}
-    for name in record["added"]:
+    store = _kept_last(obj) or PAINTED
+    for name in (kept_record(obj, store) or {})["added"]:
         if (group := obj.vertex_groups.get(name)) is not None:
             obj.vertex_groups.remove(group)
-    restore_kept(obj, PAINTED)
+    restore_kept(obj, store)
     mesh_of(obj).update_tag()
 
 

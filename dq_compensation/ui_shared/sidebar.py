@@ -36,6 +36,7 @@ _PAGES: Pages = (
     ("bpy.ops.dqc.weights*", "painting", ""),
     ("bpy.ops.dqc.soften*", "painting", "soften-weights"),
     ("bpy.ops.dqc.restore_weights", "painting", "soften-weights"),
+    ("bpy.ops.dqc.weights_from_body", "painting", "weights-from-body"),
     ("bpy.ops.dqc.compare*", "guide", "compare"),
     ("bpy.ops.dqc.toggle", "guide", "compare"),
     ("bpy.types.windowmanager.dqc_*", "guide", "compare"),

@@ -69,14 +69,15 @@ def close_ups() -> list[tuple[str, NamedPose, Framing]]:
 def sheet(
     labels: Sequence[str],
     rows: Sequence[Sequence[Image.Image]],
-    headings: tuple[str, str] = HEADINGS,
+    headings: Sequence[str] = HEADINGS,
 ) -> Image.Image:
-    """Before above, after below."""
+    """Before above, after below; what stands between them too."""
     width = 2 * MARGIN + len(labels) * (CELL_WIDTH + GAP) - GAP
     row_height = HEADER + CELL_HEIGHT
     page = Image.new("RGB", (width, len(rows) * row_height + LABEL_HEIGHT), PAGE)
     pen = ImageDraw.Draw(page)
-    coloured = zip(rows, headings, (TEXT, ACCENT), strict=True)
+    colours = [TEXT] * (len(rows) - 1) + [ACCENT]
+    coloured = zip(rows, headings, colours, strict=True)
     for row, (found, heading, colour) in enumerate(coloured):
         top = row * row_height
         pen.text((width // 2, top + HEADER // 2), heading, colour, font(32), anchor="mm")

@@ -40,6 +40,20 @@ def save_crowd(path: Path, count: int) -> Path:
     return path
 
 
+def save_dressed(path: Path) -> Path:
+    """Write a file with a limb and a sleeve around it, without weights; it is open then."""
+    save_limb(path)
+    limb = bpy.data.objects["Limb"]
+    sleeve = bpy.data.objects.new("Sleeve", limb.data.copy())
+    bpy.context.scene.collection.objects.link(sleeve)
+    sleeve.matrix_world = limb.matrix_world
+    for vertex, normal in zip(sleeve.data.vertices, limb.data.vertex_normals, strict=True):
+        vertex.co += 0.01 * normal.vector
+    sleeve.vertex_groups.clear()
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True)
+    return path
+
+
 def _build(names: tuple[str, ...]) -> None:
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = 1, LAST

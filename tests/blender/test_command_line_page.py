@@ -12,7 +12,7 @@ import pytest
 from dq_compensation.command_line.commands import COMMANDS
 from dq_compensation.command_line.console import ExitCode
 from environments import PROJECT
-from tests.blender.command_runs import CommandLine, save_crowd, save_limb
+from tests.blender.command_runs import CommandLine, save_crowd, save_dressed, save_limb
 
 PAGE = (PROJECT / "docs" / "command_line.md").read_text(encoding="utf-8")
 EXAMPLES = [
@@ -28,6 +28,7 @@ def test_every_example_runs(
     monkeypatch.chdir(tmp_path)
     for name in ("hero", "shot"):
         save_limb(tmp_path / f"{name}.blend")
+    save_dressed(tmp_path / "dressed.blend")
     save_crowd(tmp_path / "street.blend", 3)
     for example in EXAMPLES:
         outcome = command(*example)

@@ -20,6 +20,7 @@ from dq_compensation.pipeline.crowds.options import CrowdBakeOptions
 from dq_compensation.pipeline.takes.options import TakeOptions
 from dq_compensation.scene.settings.declaration import Declared, declared_in
 from dq_compensation.softness.options import SofteningOptions
+from dq_compensation.transfer.options import BodyWeightsOptions
 from environments import PROJECT
 from tests.blender.command_runs import CommandLine
 
@@ -63,6 +64,7 @@ BAKES = (
     ),
     Bake(CrowdBakeOptions, "bake_crowd", api.bake_crowd, "bake crowd"),
     Bake(SofteningOptions, "soften_weights", api.soften_weights, "soften"),
+    Bake(BodyWeightsOptions, "weights_from_body", api.weights_from_body, "weights"),
     Bake(TakeOptions, "take_cache", api.cache_take, ""),
 )
 every_bake = pytest.mark.parametrize("bake", BAKES, ids=lambda bake: bake.operator)
@@ -192,7 +194,7 @@ def test_a_wrong_value_is_refused_before_a_file_is_opened(
     assert message in outcome.error
 
 
-@pytest.mark.parametrize(("name", "count"), [("baking", 3), ("painting", 1)])
+@pytest.mark.parametrize(("name", "count"), [("baking", 3), ("painting", 2)])
 def test_the_manual_names_options_as_the_dialogs_do(name: str, count: int) -> None:
     labels = {each.keywords["name"] for bake in BAKES for each in declared_in(bake.task).values()}
     page = (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")

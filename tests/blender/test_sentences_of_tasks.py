@@ -22,6 +22,7 @@ TASKS: tuple[tuple[Callable[..., Any], str, str], ...] = (
     (api.disable_all, "disable_all", ""),
     (api.report, "", "report"),
     (api.soften_weights, "soften_weights", "soften"),
+    (api.weights_from_body, "weights_from_body", "weights"),
     (api.restore_weights, "restore_weights", ""),
     (api.solve_folds, "solve_folds", "solve"),
     (api.remove_solved_shapes, "remove_solved", ""),

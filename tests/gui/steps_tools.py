@@ -12,10 +12,12 @@ import bpy
 import numpy as np
 from blender_window import CHECK, Wait
 from bpy_extras.view3d_utils import location_3d_to_region_2d
-from judging import DISABLE, Step
+from judging import CATEGORY, DISABLE, Step
 from mathutils import Quaternion
 from pictures import Picture, screen_picture
 from steps_basics import CLOSE
+
+from human.loose_clothes import loose_clothes
 
 ELBOW = "lowerarm_l"
 HAND = "hand_l"
@@ -99,6 +101,34 @@ def soften(step: Step) -> Wait:
     yield from window.press("dqc.restore_weights")
     step.expect(not softened(), "Put Weights Back forgets what it kept")
     step.expect_same((yield from step.look("Put back")), as_painted, "Put Weights Back")
+
+
+def clothes(step: Step) -> Wait:
+    """Give a skirt the weights of the body by the button, see where they came from; undo."""
+    window = step.window
+    bpy.context.scene.frame_set(1)
+    skirt = loose_clothes("skirt").add("Skirt")
+    skirt.select_set(True)
+    bpy.context.view_layer.objects.active = skirt
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Skirt")
+    view = window.area.spaces.active.region_3d
+    view.view_rotation, view.view_distance = Quaternion((0.8, 0.6, 0.0, 0.0)), 1.2
+    view.view_location = (0.0, 0.0, -0.1)
+    yield from window.open_sidebar(CATEGORY)
+    bare = yield from step.look("A skirt beside its body")
+    yield from window.open_panel("Paint")
+    yield from step.look("The panel")
+    yield from window.press("dqc.weights_from_body")
+    yield from window.wait_until(
+        lambda: bpy.data.objects["Skirt"].vertex_groups, "The skirt got no weights."
+    )
+    coloured = yield from step.look("Blue: matched, yellow: filled")
+    step.expect_changed(coloured, bare, "Colours say where the weights came from", 0.01)
+    yield from step.undo(
+        lambda: not bpy.data.objects["Skirt"].vertex_groups, "Ctrl Z takes the weights back"
+    )
+    step.expect_same((yield from step.look("After Ctrl Z")), bare, "Undone")
 
 
 def softness(step: Step) -> Wait:

@@ -29,6 +29,7 @@ LAYERS: dict[str, int] = {
     "session": 3,
     "painting": 3,
     "softness": 4,
+    "transfer": 5,
     "viewport": 4,
     "modifier": 4,
     "ui_shared": 4,

@@ -209,6 +209,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "weights_invert": (1, operator("weights_invert", **_GROUPS)),
     "weights_from_transition": (1, operator("weights_from_transition")),
     "soften_weights": (2, operator("soften_weights", amount=(0.1, 0.8), influences=(1, 4, 8))),
+    "weights_from_body": (2, operator("weights_from_body", only_missing=(False, True))),
     "restore_weights": (1, operator("restore_weights")),
     "update_softness": (1, operator("update_softness")),
     "bake_pose": (2, operator("bake_pose", **_ONTO)),

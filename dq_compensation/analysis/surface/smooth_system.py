@@ -61,12 +61,19 @@ class SmoothSystem:
         vertices: shape (m,), at which it is solved.
         masses: shape (n,), above 0 at these. Those of next to no skin count for more than they
             are: by less the system would not say what it solves.
+        least_mass: the least mass, of the sum of the pulls at a vertex; 0 where some of the
+            vertices hang together with others, at which it is not solved.
     """
 
     def __init__(
-        self, graph: MeshGraph, positions: Floats, vertices: Indices, masses: Floats
+        self,
+        graph: MeshGraph,
+        positions: Floats,
+        vertices: Indices,
+        masses: Floats,
+        least_mass: float = _LEAST_MASS,
     ) -> None:
-        self._graph, self._masses = graph, np.maximum(masses, _LEAST_MASS * graph.degrees)
+        self._graph, self._masses = graph, np.maximum(masses, least_mass * graph.degrees)
         self._diagonal = graph.degrees + self._masses
         self._parts = _dissected(graph, positions, vertices)
         # The part of each vertex; behind all parts where nothing is solved.
@@ -104,7 +111,7 @@ class SmoothSystem:
         vertices, of, amounts = [at], [groups[at, slots]], [values[at, slots] * self._masses[at]]
         # What pulls from vertices that stay.
         ranks, beside = np.nonzero(
-            (part_of[self._graph.neighbours] == count) & (self._graph.pulls > 0.0)
+            (part_of[self._graph.neighbours] == count) & (self._graph.pulls != 0.0)
         )
         ranks, beside = ranks[part_of[beside] < count], beside[part_of[beside] < count]
         stays = self._graph.neighbours[ranks, beside]

@@ -119,7 +119,7 @@ class LayerMesh:
         outside = dots(points - found.places, normals) >= 0.0
         distances = np.where(outside, found.distances, -found.distances)
         rows = found.strongest
-        common = _common(ours, self.influences.at(rows))
+        common = common_weights(ours, self.influences.at(rows))
         return (np.abs(distances) < reach) & (common > _ALIKE), rows, distances
 
 
@@ -183,7 +183,7 @@ def _nearest(
     return _Nearest(rows, chosen, triangles[chosen], shares, places, distances)
 
 
-def _common(one: Influences, other: Influences) -> Floats:
+def common_weights(one: Influences, other: Influences) -> Floats:
     """Shape (m,), how much of the weights two rows of influences have in common."""
     same = one.bones[:, :, None] == other.bones[:, None, :]
     least = np.minimum(one.weights[:, :, None], other.weights[:, None, :])
@@ -603,7 +603,7 @@ class _Finder:
         near = found.distances < _NEAR * skin.radii[found.strongest]
         beside = np.abs(heights) < _UPRIGHT * found.distances
         beside &= found.distances > _ON * reach
-        common = _common(skin.influences.at(points), skin.influences.at(found.strongest))
+        common = common_weights(skin.influences.at(points), skin.influences.at(found.strongest))
         kept = common > np.where(skin.rigid[points], _ALIKE_RIGID, _ALIKE)
         kept &= near & ~beside & (heights > -_SUNK * reach)
         meshes = skin.meshes_of_triangles[self._triangles[column][found.triangles]]
@@ -625,7 +625,7 @@ class _Finder:
         reach = _THICKNESS * skin.radii[rows]
         found = _nearest(tree, positions, triangles, positions[rows], reach)
         points, outer = rows[found.rows], found.strongest
-        alike = _common(skin.influences.at(points), skin.influences.at(outer)) > _SAME
+        alike = common_weights(skin.influences.at(points), skin.influences.at(outer)) > _SAME
         alike &= self._pieces[points] == self._pieces[outer]
         at = points[alike]
         best.meshes[at], best.alike[at] = best.meshes[outer[alike]], 1.0

@@ -1,0 +1,144 @@
+"""Check: clothes follow the bones of the skin below them; else it comes through, or they tear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...analysis.surface.rigid_pieces import rigid_pieces
+from ...analysis.weights_from_body import BodyMatches, BodySkin, ClothMesh, Likeness
+from ...arrays import Booleans, Indices
+from ...core.influences import Influences
+from ...errors import UserError, raise_refusal
+from ...scene.binding.layers import common_weights
+from ...scene.blender.mesh import read_mesh_arrays
+from ...scene.blender.triangle_trees import SurfaceTree
+from ...steps import run_through
+from ...transfer.body_weights import body_weights_refusal, weights_from_bodies
+from ...transfer.options import BodyWeightsOptions
+from ...wording import counted
+from ..fixes.weight_writing import sharing_question
+from ..issue import Check, Fix, FixError, Issue, Repair
+from ..subject import Subject
+
+# So near, in diagonals of the body's box, and turned by so much at most, clothes lie on skin.
+_LIKENESS = Likeness(0.02, float(np.radians(30.0)))
+# Skin with less of its weights in common counts; and the share of such vertices that is told.
+_IN_COMMON, _TOLD = 0.5, 0.1
+# So many vertices are looked at first.
+_SAMPLES = 300
+# The fewest vertices that lie on skin, and their share of a mesh: a collar alone says nothing.
+_FEWEST, _LEAST_SHARE = 20, 0.1
+
+
+def find(subject: Subject) -> Iterator[Issue]:
+    """One issue for clothes whose weights are those of other skin."""
+    below = _skin_below(subject)
+    if below is None:
+        return
+    body, matches = below
+    rows = _on_skin(subject, body, matches)
+    if len(rows) < max(_FEWEST, _LEAST_SHARE * len(subject.rest)):
+        return
+    under = matches.influences(body.influences).at(rows)
+    in_common = common_weights(subject.influences.at(rows), under)
+    wrong = rows[in_common < _IN_COMMON]
+    if len(wrong) < _TOLD * len(rows):
+        return
+    name = subject.obj.name
+    message = (
+        f"{counted(len(wrong), 'vertex')} of {name} lie on skin that follows other bones: they "
+        "share less than half of their weights with it. The skin comes through there in a pose."
+    )
+    question = sharing_question(
+        subject.obj,
+        f"{name} gets the weights of the skin that it lies on, and weights that continue these "
+        "elsewhere. Its look changes in every pose but the rest pose.",
+    )
+    fix = Fix(
+        "weights_from_body",
+        "Weights from Body",
+        "Gives clothes the weights of the body below them, and fills in what does not lie on it",
+        question,
+    )
+    yield Issue("clothes", "WARNING", message, vertices=wrong, fixes=(fix,))
+
+
+def _skin_below(subject: Subject) -> tuple[BodySkin, BodyMatches] | None:
+    """The skin of the other meshes of a character, and where a mesh lies on it."""
+    subject.reads_other_meshes = True
+    others = [each for each in subject.beside if each.seam_mesh is not None and _moves(each)]
+    ours = subject.rest_in_armature
+    is_placed = subject.misplacement is None and subject.seam_mesh is not None
+    if not others or not is_placed or ours is None or not _moves(subject):
+        return None
+    positions, triangles, count = [], [], 0
+    for each in others:
+        there = each.rest_in_armature
+        assert there is not None  # it has a seam mesh
+        positions.append(there)
+        triangles.append(_triangles(each) + count)
+        count += len(there)
+    every = np.concatenate(positions), np.concatenate(triangles)
+    body = BodySkin(*every, Influences.joined([each.influences for each in others]))
+    tree = SurfaceTree(body.positions, body.triangles)
+    if not _may_differ(subject, body, tree):
+        return None
+    faces = read_mesh_arrays(subject.mesh, subject.rest)
+    corners = faces.corner_vertex[faces.triangle_corners]
+    starts = faces.face_starts, faces.corner_vertex, corners, faces.triangle_face
+    return body, BodyMatches.of(ClothMesh(ours, *starts), body, lambda _, __: tree, _LIKENESS)
+
+
+def _may_differ(subject: Subject, body: BodySkin, tree: SurfaceTree) -> bool:
+    """Whether some vertices say that it is worth to look at all: most clothes follow their skin."""
+    ours = subject.rest_in_armature
+    assert ours is not None
+    rows = np.arange(0, len(ours), max(len(ours) // _SAMPLES, 1))
+    places, faces = tree.nearest(ours[rows])
+    near = np.linalg.norm(ours[rows] - places, axis=1) < _LIKENESS.distance * body.size
+    influences = subject.influences.at(rows)
+    corners = [body.influences.at(corner) for corner in body.triangles[faces].T]
+    in_common = np.max([common_weights(influences, each) for each in corners], axis=0)
+    return bool((near & (in_common < _IN_COMMON)).sum() > 0.5 * _TOLD * max(near.sum(), 1))
+
+
+def _moves(subject: Subject) -> bool:
+    return bool(len(subject.mesh.polygons)) and bool(subject.influences.weights[:, 0].any())
+
+
+def _triangles(subject: Subject) -> Indices:
+    faces = read_mesh_arrays(subject.mesh, subject.rest)
+    return faces.corner_vertex[faces.triangle_corners].astype(np.intp)
+
+
+def _on_skin(subject: Subject, body: BodySkin, matches: BodyMatches) -> Indices:
+    """The vertices outside of skin that they lie on; none of rigid pieces, or with bones alone.
+
+    Armour follows one bone as it should; skirts may have bones that no skin follows.
+    """
+    influences, count = subject.influences, subject.skeleton.bone_count
+    ours = subject.rest_in_armature
+    assert ours is not None
+    below = np.einsum("ns,nsk->nk", matches.shares, body.positions[matches.corners])
+    outward = np.einsum("ns,nsk->nk", matches.shares, body.normals[matches.corners])
+    outside = ((ours - below) * outward).sum(axis=1) > 0.0
+    known = body.influences.moving_bones(count)
+    on_known = np.where(known[influences.bones], influences.weights, 0.0).sum(axis=1) > _IN_COMMON
+    loose: Booleans = rigid_pieces(ours, influences, subject.edges) < 0
+    return np.flatnonzero(matches.found & outside & on_known & loose)
+
+
+def weights_from_body(subject: Subject, _issue: Issue) -> Repair:
+    """Give clothes the weights of the body below them."""
+    raise_refusal(body_weights_refusal(subject.obj), FixError)
+    yield
+    try:
+        reports = run_through(weights_from_bodies([subject.obj], BodyWeightsOptions()))
+    except UserError as error:
+        raise FixError(str(error)) from error
+    return reports[0].sentence()
+
+
+CHECK = Check("clothes_weights", find, {"weights_from_body": weights_from_body})

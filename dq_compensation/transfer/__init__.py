@@ -1,0 +1,1 @@
+"""*Weights from Body*: clothes take the weights of the skin below them."""
