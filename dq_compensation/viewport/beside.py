@@ -51,9 +51,13 @@ class _CopyBeside:
     ) -> Callable[[ViewUniforms, Depsgraph], None] | None:
         """What draws the copy into the current region; None where there is none."""
         method, rig = _beside(), _active_rig(context)
-        if method == "NONE" or rig is None or drawing_refusal() is not None:
+        if method == "NONE":
             self.free()
+        if method == "NONE" or rig is None or drawing_refusal() is not None:
             return None
+        # Another window may show another scene: what it draws stays.
+        for uid in self._batches.keys() - {obj.session_uid for obj in enabled}:
+            del self._batches[uid]
         bound = [(obj, status_of(obj).binding) for obj in enabled if find_rig(obj) == rig]
         shown = [
             (obj, binding)

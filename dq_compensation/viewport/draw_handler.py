@@ -19,6 +19,7 @@ from ..scene.blender.scenes import world_millimetres
 from ..scene.settings.addon_preferences import ColourMap, overlay_colours
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.stack import find_rig
+from ..session.changes import EDIT, RESTORED, Changes
 from ..session.known_objects import enabled_objects
 from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
 from .batches import Batch, Batches, leave_alone
@@ -214,6 +215,19 @@ def _draw_bones(
     except Exception:  # noqa: BLE001 - nothing may escape into Blender's drawing
         session.bones = None
         _log.exception("Drawing bones failed")
+
+
+def _forget_edited_shapes(changes: Changes) -> None:
+    if _session is not None and _session.bones is not None:
+        _session.bones.forget(changes.uids)
+
+
+def _forget_shapes() -> None:
+    if _session is not None and _session.bones is not None:
+        _session.bones.forget()
+
+
+FOLLOWS = ((EDIT, _forget_edited_shapes), (RESTORED, _forget_shapes))
 
 
 def _draw_over() -> None:

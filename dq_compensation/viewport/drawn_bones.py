@@ -6,7 +6,7 @@ which are at the same places.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import gpu
@@ -24,9 +24,6 @@ from .look import drawing_state
 # Pixels at interface scale 1: between Blender's wires and its sticks.
 _WIDTH = 2.5
 
-# A custom shape: the counts of its mesh, and the ends of its edges, (P, 3).
-_Shape = tuple[tuple[int, int], Float32s]
-
 _STICK = np.array([(0.0, 0.0, 0.0), (0.0, 1.0, 0.0)], np.float32)
 
 
@@ -43,7 +40,13 @@ class DrawnBones:
     """Draws bones; it keeps the edges of their custom shapes."""
 
     def __init__(self) -> None:
-        self._shapes: dict[int, _Shape] = {}
+        # By the session_uid of the mesh of a custom shape: the ends of its edges, (P, 3).
+        self._shapes: dict[int, Float32s] = {}
+
+    def forget(self, meshes: Set[int] | None = None) -> None:
+        """Read custom shapes anew whose meshes were edited, by their session_uid; None: all."""
+        for uid in list(self._shapes) if meshes is None else self._shapes.keys() & meshes:
+            del self._shapes[uid]
 
     def draw(self, rig: Object, depsgraph: Depsgraph, context: Context) -> None:
         """Draw the visible bones of an armature object in Pose Mode over what is drawn."""
@@ -100,13 +103,11 @@ class DrawnBones:
 
     def _ends(self, shape: Mesh) -> Float32s:
         """The ends of the edges of a custom shape, shape (P, 3)."""
-        counts = len(shape.vertices), len(shape.edges)
-        known = self._shapes.get(shape.session_uid)
-        if known is None or known[0] != counts:
+        if shape.session_uid not in self._shapes:
             points = read_property(shape.vertices, "co", np.float32, (3,))
             edges = read_property(shape.edges, "vertices", np.int32, (2,))
-            known = self._shapes[shape.session_uid] = counts, points[edges.reshape(-1)]
-        return known[1]
+            self._shapes[shape.session_uid] = points[edges.reshape(-1)]
+        return self._shapes[shape.session_uid]
 
 
 def _matrices(rig: Object, bones: Sequence[PoseBone], shaped: Booleans) -> Float64s:

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle.following import reconcile_now
+from dq_compensation.viewport.batches import Batch
 from dq_compensation.viewport.draw_handler import is_visible
 from dq_compensation.viewport.gpu_objects import drawing_refusal
 from tests.gpu.regions import picture, region
 from tests.limb import build_limb, pose_limb
-from tests.replaced_functions import replace_everywhere
+from tests.replaced_functions import count_calls, replace_everywhere
 
 SIZE = 256
 # World Z up on the screen, seen along +Y, six units wide: the limb is 1.5 wide, the copy beside it.
@@ -84,3 +85,17 @@ def test_nothing_of_it_is_in_the_file(limb: Limb) -> None:
     before = [len(getattr(bpy.data, name)) for name in ("objects", "meshes", "node_groups")]
     shown("LINEAR")
     assert [len(getattr(bpy.data, n)) for n in ("objects", "meshes", "node_groups")] == before
+
+
+def test_a_window_without_a_character_leaves_the_copy_on_the_card(
+    limb: Limb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another window may show another scene: each draws in turn."""
+    obj, _ = limb
+    calls = count_calls(monkeypatch, Batch)
+    bpy.context.window_manager.dqc_beside = "LINEAR"
+    for active in (obj, None, obj):
+        bpy.context.view_layer.objects.active = active
+        picture(FRONT, ORTHOGRAPHIC, size=SIZE)
+    bpy.context.window_manager.dqc_beside = "NONE"
+    assert sum(calls.values()) == 1

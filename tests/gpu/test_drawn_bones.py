@@ -180,3 +180,22 @@ def test_custom_shapes_are_drawn_where_blender_has_them(pose: Pose, by_length: b
     pose.rig.data.show_bone_custom_shapes = False
     points, _ = drawn.lines(evaluated, [bone])
     np.testing.assert_allclose(points[0], pose.rig.matrix_world @ bone.head, atol=1e-5)
+
+
+def test_an_edited_custom_shape_is_read_anew(pose: Pose) -> None:
+    """As many points and edges as before, elsewhere."""
+    widget = add_mesh([(0, 0, 0), (0, 1, 0)], [], name="Widget")
+    widget.data.clear_geometry()
+    widget.data.from_pydata([(0, 0, 0), (0, 1, 0)], [(0, 1)], [])
+    bone = pose.rig.pose.bones["Lower"]
+    bone.custom_shape = widget
+    before = pose.picture()
+    assert np.array_equal(pose.picture(), before)
+    widget.data.vertices[1].co = (0.0, 0.2, 0.0)
+    widget.data.update_tag()
+    bpy.context.view_layer.update()
+    assert not np.array_equal(pose.picture(), before)
+    widget.data.vertices[1].co = (0.0, 1.0, 0.0)
+    widget.data.update_tag()
+    bpy.context.view_layer.update()
+    assert np.array_equal(pose.picture(), before)
