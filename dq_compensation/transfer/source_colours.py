@@ -5,7 +5,7 @@ They show until another operator runs: as long as *Adjust Last Operation* shows 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import bpy
@@ -19,8 +19,10 @@ from ..arrays import Float32s, Int32s
 from ..scene.blender.bulk_arrays import read_property
 from ..scene.blender.mesh import mesh_of
 from ..scene.kept_weights import BEFORE_BODY, kept_record
+from ..session.changes import EDIT, FRAME, RESTORED
 from ..session.memory import memories
 from ..viewport.draw_handler import is_visible
+from ..viewport.look import drawing_state
 from .body_weights import ShownSources
 
 # Of those that are kept, matched, filled and carried; light and dark for those who see no colours.
@@ -38,10 +40,9 @@ _LIFT = 5e-3
 
 @dataclass
 class _Drawn:
-    """What was drawn last of an object: the batch, and of what it is."""
+    """What is drawn of an object until something changes; None where nothing is."""
 
-    of: object = None
-    batch: Any = field(default=None, repr=False)
+    batch: Any
 
 
 def is_adjusted(context: Context) -> bool:
@@ -75,43 +76,31 @@ def coloured_surface(
     return places @ matrix[:3, :3].T + matrix[:3, 3], colours[sources], triangles
 
 
-def _draw() -> None:
+def draw() -> None:
     """Draw the colours of all clothes that are visible in the current region."""
     context = bpy.context
-    known, drawn = memories(ShownSources), memories(_Drawn)
+    known = memories(ShownSources)
     if not known or not is_adjusted(context):
-        drawn.clear()
+        _forget_drawn()
         return
     if not context.space_data.overlay.show_overlays:
         return
     depsgraph = context.evaluated_depsgraph_get()
     shader = gpu.shader.from_builtin("SMOOTH_COLOR")
-    gpu.state.blend_set("ALPHA")
-    gpu.state.depth_test_set("LESS_EQUAL")
-    try:
+    with drawing_state(blend="ALPHA"):
         for obj in context.view_layer.objects:
             shown = known.get(obj.session_uid)
             if shown is not None and is_visible(obj, context):
-                _draw_one(obj, shown.sources, depsgraph, shader, drawn)
-    finally:
-        gpu.state.depth_test_set("NONE")
-        gpu.state.blend_set("NONE")
+                _draw_one(obj, shown.sources, depsgraph, shader)
 
 
-def _draw_one(
-    obj: Object, sources: Any, depsgraph: Depsgraph, shader: Any, drawn: dict[int, _Drawn]
-) -> None:
-    """Draw the colours of one piece of clothes; nothing is read anew while they stay the same."""
-    last = drawn.setdefault(obj.session_uid, _Drawn())
-    of = id(sources), depsgraph.scene.frame_current_final
-    if last.of != of:
-        found = coloured_surface(obj, sources, depsgraph)
-        last.of, last.batch = of, None
-        if found is not None:
-            places, colours, triangles = found
-            content: Any = {"pos": places, "color": colours}
-            last.batch = batch_for_shader(shader, "TRIS", content, indices=triangles)
-    if last.batch is None:
+def _draw_one(obj: Object, sources: Any, depsgraph: Depsgraph, shader: Any) -> None:
+    """Draw the colours of one piece of clothes."""
+    drawn = memories(_Drawn)
+    if obj.session_uid not in drawn:
+        drawn[obj.session_uid] = _Drawn(_batch(coloured_surface(obj, sources, depsgraph), shader))
+    batch = drawn[obj.session_uid].batch
+    if batch is None:
         return
     view = gpu.matrix.get_model_view_matrix()
     to_eye = (
@@ -120,17 +109,31 @@ def _draw_one(
     gpu.matrix.push()
     try:
         gpu.matrix.translate(to_eye)
-        last.batch.draw(shader)
+        batch.draw(shader)
     finally:
         gpu.matrix.pop()
 
+
+def _batch(surface: tuple[Float32s, Float32s, Int32s] | None, shader: Any) -> Any:
+    if surface is None:
+        return None
+    places, colours, triangles = surface
+    content: Any = {"pos": places, "color": colours}
+    return batch_for_shader(shader, "TRIS", content, indices=triangles)
+
+
+def _forget_drawn(*_changes: object) -> None:
+    memories(_Drawn).clear()
+
+
+FOLLOWS = ((EDIT, _forget_drawn), (FRAME, _forget_drawn), (RESTORED, _forget_drawn))
 
 _handles: list[Any] = []
 
 
 def register() -> None:
     """Let viewports draw the colours."""
-    _handles.append(bpy.types.SpaceView3D.draw_handler_add(_draw, (), "WINDOW", "POST_VIEW"))
+    _handles.append(bpy.types.SpaceView3D.draw_handler_add(draw, (), "WINDOW", "POST_VIEW"))
 
 
 def unregister() -> None:
