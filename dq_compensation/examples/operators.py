@@ -359,8 +359,9 @@ def _offer_bones(obj: Object, context: Context, typed: str) -> list[str]:
 
     While a name is typed they stay as they were when the field was opened.
     """
-    offered, rig = memory_of(obj, _Offered), find_rig(obj)
-    is_opened = typed in {"", settings_of(obj).example_bone} or not offered.names
+    offered, rig, settings = memory_of(obj, _Offered), find_rig(obj), settings_of(obj)
+    unchanged = {"", settings.example_bone, *(each.bone for each in settings.examples)}
+    is_opened = typed in unchanged or not offered.names
     if rig is not None and is_opened:
         depsgraph = context.evaluated_depsgraph_get()
         try:

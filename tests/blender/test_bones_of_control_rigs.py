@@ -75,6 +75,19 @@ def test_what_the_active_bone_turns_is_offered_first_then_what_is_turned_farthes
     assert offered(obj)[0] == lower
 
 
+def test_bones_are_offered_anew_for_an_example_whose_bone_is_gone(
+    arm: tuple[Object, Object, Layout],
+) -> None:
+    """Its field opens with the name that is gone."""
+    obj, rig, (_, lower, hand) = *arm[:2], arm[2].deforming
+    obj.dq_compensation.examples.add().bone = "Gone"
+    assert hand in offered(obj)
+    rig.data.bones[hand].use_deform = False
+    check()
+    assert hand not in offered(obj, "Gone")
+    assert lower in offered(obj, "Gone")
+
+
 def test_an_example_of_the_active_control_is_one_of_the_bone_that_moves_the_skin(
     arm: tuple[Object, Object, Layout],
 ) -> None:
