@@ -274,10 +274,10 @@ def test_where_weights_do_not_change_bendy_bones_bend_as_painted(blended: bool) 
     enable(obj)
     if blended:
         _blend_halfway(obj)
-    ensure_group(obj, "SOFTNESS")
+    group, _ = ensure_group(obj, "SOFTNESS")
     # The wrist alone is soft.
     is_soft = rest_of(obj)[:, 0] > 0.8
-    write_groups(obj, {"Softness": is_soft.astype(np.float32)})
+    write_groups(obj, {group: is_soft.astype(np.float32)})
     obj.dq_compensation.softness = AMOUNT
     check()
     assert base_of(ours(obj)) == "SOFT"
@@ -396,8 +396,8 @@ def test_by_example_is_soft_on_the_base_compensated(limb: Scene, base: str, acts
 
 def test_the_softness_group_says_how_much(limb: Scene) -> None:
     obj, _ = limb
-    ensure_group(obj, "SOFTNESS")
-    write_groups(obj, {"Softness": (rest_of(obj)[:, 0] > 0.75).astype(np.float32)})
+    group, _ = ensure_group(obj, "SOFTNESS")
+    write_groups(obj, {group: (rest_of(obj)[:, 0] > 0.75).astype(np.float32)})
     check()
     shown, upper = evaluated_positions(obj), rest_of(obj)[:, 0] < 0.7
     painted_in(obj)
