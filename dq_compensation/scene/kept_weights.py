@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import bpy
@@ -19,9 +20,11 @@ from ..core.influences import Influences
 from ..core.vectors import places_in_rows
 from ..errors import raise_refusal
 from ..wording import listed
+from .blender.armature import deforming_bones
 from .blender.bulk_arrays import AttributeType, read_attribute, write_attribute
-from .blender.mesh import mesh_of, read_weights
+from .blender.mesh import VertexGroupWeights, mesh_of, read_weights
 from .blender.own_objects import keep_record, record_in
+from .stack import find_rig
 from .vertex_groups import write_entries, writing_refusal
 
 
@@ -74,27 +77,58 @@ def keep_weights(
         record: what else `kept_record` is to give, for JSON.
     """
     _forget_weights(obj, store)
+    _add_entries(obj, groups, store, 0)
+    places = [obj.vertex_groups[name].index for name in groups]
+    keep_record(mesh_of(obj), store.record, {"groups": list(groups), "places": places, **record})
+
+
+def keep_more_weights(
+    obj: bpy.types.Object, groups: Sequence[str], store: Store, added: Sequence[str]
+) -> None:
+    """Keep the weights of vertex groups beside those that are kept: they may have been locked then.
+
+    Args:
+        groups: names.
+        added: the names of groups that are about to be made, for `added` of the record.
+    """
+    record = kept_record(obj, store)
+    if record is None:
+        keep_weights(obj, groups, store, added=list(added))
+        return
+    known = {*_names_now(obj, store), *record["added"]}
+    more = [name for name in groups if name not in known]
+    _add_entries(obj, more, store, len(record["groups"]))
+    places = [obj.vertex_groups[name].index for name in more]
+    new = {"groups": more, "places": places, "added": added}
+    add_to_record(obj, store, **{name: [*record[name], *each] for name, each in new.items()})
+
+
+def _add_entries(
+    obj: bpy.types.Object, groups: Sequence[str], store: Store, first_number: int
+) -> None:
+    """Write the weights of vertex groups into attributes behind those that the mesh has."""
     mesh, entries = mesh_of(obj), read_weights(mesh_of(obj))
-    number = {name: place for place, name in enumerate(groups)}
-    # Weights of groups that were removed can stay behind in a mesh: past the end.
-    size = max(len(obj.vertex_groups), int(entries.groups.max(initial=-1)) + 1)
-    numbers = np.full(size, _UNUSED, np.int64)
+    number = {name: place for place, name in enumerate(groups, first_number)}
+    numbers = np.full(group_count(obj, entries), _UNUSED, np.int64)
     for group in obj.vertex_groups:
         numbers[group.index] = number.get(group.name, _UNUSED)
     of_group = numbers[entries.groups]
     chosen = of_group != _UNUSED
     vertices = entries.vertices[chosen]
     counts = np.bincount(vertices, minlength=entries.vertex_count)
-    ranks = places_in_rows(vertices, counts)
+    ranks, first_slot = places_in_rows(vertices, counts), _slot_count(mesh, store)
     for rank in range(int(counts.max(initial=0))):
         values = np.zeros((entries.vertex_count, 2), np.float32)
         values[:, 0] = _UNUSED
         rows = ranks == rank
         values[vertices[rows], 0] = of_group[chosen][rows]
         values[vertices[rows], 1] = entries.weights[chosen][rows]
-        write_attribute(mesh, store.attribute.format(rank), values)
-    places = [obj.vertex_groups[name].index for name in groups]
-    keep_record(mesh, store.record, {"groups": list(groups), "places": places, **record})
+        write_attribute(mesh, store.attribute.format(first_slot + rank), values)
+
+
+def _slot_count(mesh: bpy.types.Mesh, store: Store) -> int:
+    """How many attributes with kept weights a mesh has."""
+    return next(slot for slot in count() if store.attribute.format(slot) not in mesh.attributes)
 
 
 def add_to_record(obj: bpy.types.Object, store: Store = BAKED_BONES, **record: object) -> None:
@@ -120,12 +154,10 @@ def _kept_entries(
         (n, k), -1 in unused slots, in the vertex's own order; the weights, shape (n, k).
     """
     mesh = mesh_of(obj)
-    count = len(mesh.vertices)
-    slots = []
-    while store.attribute.format(len(slots)) in mesh.attributes:
-        name = store.attribute.format(len(slots))
-        slots.append(read_attribute(mesh, name, AttributeType.FLOAT_PAIR, count))
-    rows = np.stack(slots, axis=1) if slots else np.zeros((count, 0, 2), np.float32)
+    size = len(mesh.vertices)
+    names = map(store.attribute.format, range(_slot_count(mesh, store)))
+    slots = [read_attribute(mesh, name, AttributeType.FLOAT_PAIR, size) for name in names]
+    rows = np.stack(slots, axis=1) if slots else np.zeros((size, 0, 2), np.float32)
     numbers = rows[:, :, 0].round().astype(np.int32)
     return _names_now(obj, store), numbers, rows[:, :, 1]
 
@@ -135,6 +167,8 @@ def kept_influences(
 ) -> Influences:
     """The influences of the kept weights; of groups that are no bones none.
 
+    Groups that were locked are not kept, as they stay: they have their present weights.
+
     Args:
         bones: the names of the skeleton's bones.
     """
@@ -143,7 +177,24 @@ def kept_influences(
     of_names = np.array([place.get(name, -1) for name in names] or [-1])[numbers]
     used = (numbers >= 0) & (of_names >= 0)
     vertices = np.broadcast_to(np.arange(len(numbers))[:, None], numbers.shape)[used]
-    return Influences.from_triples(vertices, of_names[used], weights[used], len(numbers))
+    bones_of, shares = of_names[used], weights[used]
+    changed = {*names, *(kept_record(obj, store) or {}).get("added", bones)}
+    rig, groups = find_rig(obj), obj.vertex_groups
+    stay = place.keys() & groups.keys() & (deforming_bones(rig) if rig else set()) - changed
+    if stay:
+        now = read_weights(mesh_of(obj))
+        of_groups = np.full(group_count(obj, now), -1)
+        of_groups[[groups[name].index for name in stay]] = [place[name] for name in stay]
+        locked = of_groups[now.groups] >= 0
+        vertices = np.concatenate((vertices, now.vertices[locked]))
+        bones_of = np.concatenate((bones_of, of_groups[now.groups[locked]]))
+        shares = np.concatenate((shares, now.weights[locked]))
+    return Influences.from_triples(vertices, bones_of, shares, len(numbers))
+
+
+def group_count(obj: bpy.types.Object, entries: VertexGroupWeights) -> int:
+    """More than any index of a group, among the weights too: those of removed groups can stay."""
+    return max(len(obj.vertex_groups), int(entries.groups.max(initial=0)) + 1)
 
 
 def _names_now(obj: bpy.types.Object, store: Store) -> list[str]:
@@ -184,9 +235,7 @@ def restore_weights(obj: bpy.types.Object, store: Store = BAKED_BONES) -> None:
 def _forget_weights(obj: bpy.types.Object, store: Store = BAKED_BONES) -> None:
     """Remove the kept weights and the record from the mesh of an object."""
     mesh = mesh_of(obj)
-    rank = 0
-    while (attribute := mesh.attributes.get(store.attribute.format(rank))) is not None:
-        mesh.attributes.remove(attribute)
-        rank += 1
+    for slot in range(_slot_count(mesh, store)):
+        mesh.attributes.remove(mesh.attributes[store.attribute.format(slot)])
     if store.record in mesh:
         del mesh[store.record]

@@ -67,8 +67,7 @@ from ..scene.kept_weights import (
     BEFORE_BODY,
     PAINTED,
     Store,
-    add_to_record,
-    keep_weights,
+    keep_more_weights,
     kept_record,
 )
 from ..scene.kept_weights import restore_refusal as kept_refusal
@@ -335,13 +334,9 @@ def _write(obj: bpy.types.Object, softened: Softened) -> int:
     moving = moving[~skin.locked[moving]]
     # Clothes get bones from their body.
     added = [names[bone] for bone in moving if names[bone] not in groups]
-    record = kept_record(obj, PAINTED)
-    if record is None:
-        locked = {names[bone] for bone in np.flatnonzero(skin.locked)}
-        bones = deforming_bones(rig_of(obj)) - locked
-        keep_weights(obj, [g.name for g in groups if g.name in bones], PAINTED, added=added)
-    elif added:
-        add_to_record(obj, PAINTED, added=[*record["added"], *added])
+    locked = {names[bone] for bone in np.flatnonzero(skin.locked)}
+    bones = deforming_bones(rig_of(obj)) - locked
+    keep_more_weights(obj, [g.name for g in groups if g.name in bones], PAINTED, added)
     for name in added:
         groups.new(name=name)
     group_of_bone = np.full(len(names), -1)

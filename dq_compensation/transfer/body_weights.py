@@ -33,7 +33,6 @@ from ..scene.binding.layers import inner_meshes
 from ..scene.binding.shape_key_offsets import ShapeKeys
 from ..scene.blender.armature import deforming_bones
 from ..scene.blender.mesh import (
-    VertexGroupWeights,
     mesh_of,
     read_mesh_arrays,
     read_positions,
@@ -52,13 +51,13 @@ from ..scene.kept_weights import (
     BAKED_BONES,
     BEFORE_BODY,
     PAINTED,
-    add_to_record,
-    keep_weights,
+    group_count,
+    keep_more_weights,
     kept_influences,
     kept_record,
 )
 from ..scene.selected_characters import deformed_meshes
-from ..scene.stack import find_rig
+from ..scene.stack import add_modifier, find_rig
 from ..scene.vertex_groups import write_rows
 from ..session.memory import memory_of
 from ..softness.softening import changing_refusal, restore_weights, restoring_refusal
@@ -305,8 +304,9 @@ def _require_finite(obj: bpy.types.Object, positions: Float64s) -> None:
     """Raise UserError where a vertex is nowhere."""
     broken = np.flatnonzero(~np.isfinite(positions).all(axis=1))
     if len(broken):
+        have = verb(len(broken), "has", "have")
         raise UserError(
-            f"{counted(len(broken), 'vertex')} of {obj.name} have a position that is not a "
+            f"{counted(len(broken), 'vertex')} of {obj.name} {have} a position that is not a "
             f"number, the first is {broken[0]}. Remove them (Edit Mode, Mesh, Clean Up)."
         )
 
@@ -364,8 +364,7 @@ class _Clothes:
         cloth = ClothMesh(there, *of_faces)
         deforming = deforming_bones(rig)
         place = {name: row for row, name in enumerate(names) if name in deforming}
-        # Weights of groups that were removed can stay behind in a mesh.
-        of_groups = np.full(_group_count(obj, entries), -1)
+        of_groups = np.full(group_count(obj, entries), -1)
         for group in obj.vertex_groups:
             of_groups[group.index] = place.get(group.name, -1)
         bones = of_groups[entries.groups]
@@ -428,16 +427,12 @@ def _written(
     added = [names[bone] for bone in used if names[bone] not in groups]
     changing = {name for name, lock in zip(names, clothes.locked, strict=True) if not lock}
     changing &= deforming_bones(rig)
-    record = kept_record(obj, BEFORE_BODY)
-    if record is None:
-        keep_weights(obj, [g.name for g in groups if g.name in changing], BEFORE_BODY, added=added)
-    elif added:
-        add_to_record(obj, BEFORE_BODY, added=[*record["added"], *added])
+    keep_more_weights(obj, [g.name for g in groups if g.name in changing], BEFORE_BODY, added)
     for name in added:
         groups.new(name=name)
     group_of_bone = np.array([groups.find(name) for name in names])
     entries = read_weights(mesh_of(obj))
-    unlocked = np.zeros(_group_count(obj, entries), np.bool_)
+    unlocked = np.zeros(group_count(obj, entries), np.bool_)
     unlocked[[group.index for group in groups if group.name in changing]] = True
     old = unlocked[entries.groups] & np.isin(entries.vertices, soft.vertices)
     rows, slots = np.nonzero(soft.weights > 0.0)
@@ -463,20 +458,16 @@ def _written(
     )
 
 
-def _group_count(obj: bpy.types.Object, entries: VertexGroupWeights) -> int:
-    """More than any index of a group, among the weights too; at least 1."""
-    return max(len(obj.vertex_groups), int(entries.groups.max(initial=0)) + 1)
-
-
 def _attach(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
     """Give clothes an Armature modifier and a parent, where they have none."""
     if find_rig(obj) is None:
         modifier: Any = next(iter(_armature_modifiers(obj)), None)
         if modifier is None:
-            modifier = obj.modifiers.new("Armature", "ARMATURE")
+            modifier = add_modifier(obj, "Armature", "ARMATURE")
             # What makes another half of a mesh comes before it, what smooths it behind.
             before = [row for row, each in enumerate(obj.modifiers) if each.type == "MIRROR"]
-            obj.modifiers.move(len(obj.modifiers) - 1, max(before, default=-1) + 1)
+            place = obj.modifiers.find(modifier.name)  # pinned ones are behind it
+            obj.modifiers.move(place, max(before, default=-1) + 1)
         modifier.object = rig
     if obj.parent is None:
         obj.parent = rig

@@ -120,6 +120,35 @@ def test_clothes_get_a_modifier_and_a_parent(human: Pair, skirt: bpy.types.Objec
     assert max(len(each) for each in all_weights(skirt)) <= 8
 
 
+def test_the_modifier_comes_before_what_smooths_also_where_another_one_is_pinned(
+    human: Pair, skirt: bpy.types.Object
+) -> None:
+    """Blender pins *Smooth by Angle*, for instance, to the end of the stack."""
+    skirt.modifiers.new("Mirror", "MIRROR").use_axis = (False, False, False)
+    skirt.modifiers.new("Subdivision", "SUBSURF")
+    skirt.modifiers.new("Normals", "WEIGHTED_NORMAL").use_pin_to_last = True
+    api.weights_from_body(skirt)
+    types = [each.type for each in skirt.modifiers]
+    assert types == ["MIRROR", "ARMATURE", "SUBSURF", "WEIGHTED_NORMAL"]
+
+
+def test_weights_of_a_group_that_was_locked_at_first_come_back(
+    human: Pair, skirt: bpy.types.Object
+) -> None:
+    thigh = skirt.vertex_groups.new(name="thigh_l")
+    thigh.add([1, 2], 0.5, "REPLACE")
+    before = all_weights(skirt)
+    thigh.lock_weight = True
+    api.weights_from_body(skirt)
+    thigh = skirt.vertex_groups["thigh_l"]
+    thigh.lock_weight = False
+    api.weights_from_body(skirt)
+    assert all_weights(skirt)[1]["thigh_l"] != 0.5
+    api.restore_weights(skirt)
+    assert all_weights(skirt) == before
+    assert skirt.vertex_groups.keys() == ["thigh_l"]
+
+
 def test_the_weights_from_before_come_back(human: Pair, skirt: bpy.types.Object) -> None:
     skirt.vertex_groups.new(name="Pin").add([1, 2], 0.5, "REPLACE")
     skirt.vertex_groups.new(name="pelvis").add([3, 4], 0.25, "REPLACE")
