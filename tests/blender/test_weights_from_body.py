@@ -271,16 +271,20 @@ def test_a_mix_is_between_both(human: Pair, skirt: bpy.types.Object) -> None:
 
 
 def test_a_tight_shirt_has_the_weights_of_the_skin(human: Pair) -> None:
-    """Built from the skin 4 mm below it; half the sum of the differences, as of its own weights."""
+    """Built from the skin 4 mm below it; half the sum of the differences, as of its own weights.
+
+    0.1 at most: the shares of the corners around a place are found in two ways. Also in creases.
+    """
     arrays = load_human_arrays(RIG)
     shirt = add_mesh("Shirt", garment(arrays, SHIRT, 0.004, 0.4), human[1])
     names = names_of(human)
     wanted = dense(shirt, names)
     shirt.vertex_groups.clear()
     (report,) = api.weights_from_body(shirt)
-    assert report.filled < 0.05 * report.matched
+    assert report.filled == 0
     apart = 0.5 * np.abs(dense(shirt, names) - wanted).sum(axis=1)
     assert apart.mean() < 0.02
+    assert apart.max() < 0.1
 
 
 def test_the_button_takes_what_is_selected(human: Pair, skirt: bpy.types.Object) -> None:
