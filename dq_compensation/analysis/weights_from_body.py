@@ -33,6 +33,9 @@ from .surface.skin_surface import SkinSurface
 # What faces the same way and lies farther off, up to so many times the distance, leans to what is
 # below: weights change as they do there, averaged over so much of the body's size.
 _FARTHER, _LEANING = 3.0, 0.025
+# What lies closer, in parts of the body's size, lies on it wherever it does not face it: in the
+# creases of tight clothes normals turn, and ways between places are long.
+_CLOSE = 0.0025
 # Neighbours whose places on the body are farther apart, by so many times, lie on two limbs.
 _APART = 1.5
 # The other side of cloth is as near as this part of the body's size, faces the other way by this
@@ -175,7 +178,8 @@ class BodyMatches:
         # What has no faces has no side.
         loose = ~normals.any(axis=1)
         alike = cosines >= np.cos(likeness.angle)
-        found = near & ((alike & ~_torn(cloth, places)) | loose)
+        close = (distances <= _CLOSE * body.size) & (cosines > 0.0)
+        found = near & ((alike & ~_torn(cloth, places)) | close | loose)
         farther = distances / (likeness.distance * body.size)
         leaning = alike * (1.0 - farther / _FARTHER).clip(0.0, 1.0) * _LEANING**-4
         turned = (cosines < 0.0) & ~loose

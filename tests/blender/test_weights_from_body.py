@@ -16,14 +16,18 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.analysis.surface.continued_weights import continued_weights
+from dq_compensation.analysis.surface.skin_surface import SkinSurface
 from dq_compensation.analysis.weights_from_body import Source
+from dq_compensation.core.influences import Influences
 from dq_compensation.painting.panel import PaintPanel
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.kept_weights import PAINTED, keep_weights
 from dq_compensation.session.memory import memory_of
+from dq_compensation.steps import run_through
 from dq_compensation.transfer.body_weights import ShownSources
 from dq_compensation.transfer.source_colours import COLOURS, coloured_surface
-from human.dressed import SHIRT, add_mesh, cut, garment
+from human.dressed import GLOVES, HEAD, SHIRT, SHOES, add_mesh, cut, garment
 from human.loose_clothes import LOOSE, LooseName, data_transfer, loose_clothes
 from human.model import RIGS, Rig, load_human_arrays
 from human.poses import apply_pose
@@ -83,6 +87,41 @@ def test_loose_clothes_tear_a_quarter_as_much_as_with_data_transfer(
     assert (longest[torn, 0] <= 0.25 * longest[torn, 1]).all()
     # Where nothing tears, no edge gets longer by more than a twentieth.
     assert (longest[~torn, 0] <= 1.05 * longest[~torn, 1]).all()
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_hidden_weights_come_back_better_than_from_the_nearest_visible_vertex(rig: Rig) -> None:
+    """Eight discs 12 cm wide on trunk, arms and legs, over their area: half of its differences.
+
+    Measured 0.42 to 0.53. Of hands, feet and head a disc hides whole bones.
+    """
+    arrays = load_human_arrays(rig)
+    places, count = arrays.vertices.astype(np.float64), len(arrays.vertices)
+    weights = arrays.weight_vertex, arrays.weight_bone, arrays.weight
+    every = Influences.from_triples(*weights, count)
+    size = float(np.linalg.norm(np.ptp(places, axis=0)))
+    starts, corners = 4 * np.arange(len(arrays.faces)), arrays.faces.reshape(-1)
+    surface = SkinSurface.of(places / size, every, starts, corners, np.arange(count))
+    ends = np.array([GLOVES(name) or SHOES(name) or HEAD(name) for name in arrays.names])
+    chances = np.where(ends[every.bones[:, 0]], 0.0, surface.areas)
+    centres = np.random.default_rng(0).choice(count, 8, replace=False, p=chances / chances.sum())
+    hidden = (np.linalg.norm(places[:, None] - places[centres], axis=2) < 0.06).any(axis=1)
+    new = run_through(continued_weights(surface, ~hidden, every, np.zeros(count)))
+    wanted = every.dense(len(arrays.names)).astype(np.float64)
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    found = np.zeros((len(new.points), len(arrays.names)))
+    found[:, new.bones] = np.maximum(new.weights, 0.0)
+    found /= found.sum(axis=1, keepdims=True)
+    visible = np.flatnonzero(~hidden)
+    nearest = [
+        visible[((places[visible] - place) ** 2).sum(axis=1).argmin()]
+        for place in places[new.points]
+    ]
+    ours, theirs = (
+        float(surface.areas[new.points] @ np.abs(each - wanted[new.points]).sum(axis=1))
+        for each in (found, wanted[nearest])
+    )
+    assert ours < 0.6 * theirs
 
 
 def test_no_side_of_a_skirt_follows_the_other_leg(human: Pair) -> None:
@@ -300,16 +339,20 @@ def test_a_mix_is_between_both(human: Pair, skirt: bpy.types.Object) -> None:
 
 
 def test_a_tight_shirt_has_the_weights_of_the_skin(human: Pair) -> None:
-    """Built from the skin 4 mm below it; half the sum of the differences, as of its own weights."""
+    """Built from the skin 4 mm below it; half the sum of the differences, as of its own weights.
+
+    0.1 at most: the shares of the corners around a place are found in two ways. Also in creases.
+    """
     arrays = load_human_arrays(RIG)
     shirt = add_mesh("Shirt", garment(arrays, SHIRT, 0.004, 0.4), human[1])
     names = names_of(human)
     wanted = dense(shirt, names)
     shirt.vertex_groups.clear()
     (report,) = api.weights_from_body(shirt)
-    assert report.filled < 0.05 * report.matched
+    assert report.filled == 0
     apart = 0.5 * np.abs(dense(shirt, names) - wanted).sum(axis=1)
     assert apart.mean() < 0.02
+    assert apart.max() < 0.1
 
 
 def test_the_button_takes_what_is_selected(human: Pair, skirt: bpy.types.Object) -> None:
