@@ -1,7 +1,11 @@
-"""What Blender's exporters write of a bake, with their defaults, moves in engines as in Blender."""
+"""What Blender's exporters write of a bake moves in engines as in Blender, and is valid.
+
+glTF and USD with their default options, FBX with those of docs/engines.md.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -28,9 +32,13 @@ from tests.engines.players import (
     FPS,
     INSTALLED,
     Player,
+    Validator,
     play_babylon,
     play_openusd,
     play_three,
+    play_three_fbx,
+    validate_gltf,
+    validate_usd,
 )
 
 MM = 1000.0
@@ -52,12 +60,14 @@ class Exported:
     """A baked character in files, and where Blender shows it.
 
     Attributes:
-        path: of the files, without `.glb` and `.usdc`.
+        path: of the files, without `.glb`, `.usdc` and `.fbx`.
+        plain: of the same character in `.glb` and `.usdc` before the add-on has seen it.
         rest: shape (n, 3), world space, metres.
         baked: positions in each frame, world space.
     """
 
     path: Path
+    plain: Path
     rest: Positions
     baked: dict[int, Positions]
 
@@ -71,9 +81,10 @@ def placed_limb() -> tuple[bpy.types.Object, bpy.types.Object, int]:
 
 
 def export(build: Build, bake: Callable[[], set[str]], path: Path, influences: int = 4) -> Exported:
-    """Bake a character and write both files; the add-on is not registered afterwards."""
+    """Bake a character and write all files; the add-on is not registered afterwards."""
     obj, _, last = build()
-    addon_utils.enable("io_scene_gltf2")
+    for exporter in ("io_scene_gltf2", "io_scene_fbx"):
+        addon_utils.enable(exporter)
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end, scene.render.fps = 1, last, FPS
     bpy.context.view_layer.update()
@@ -83,6 +94,8 @@ def export(build: Build, bake: Callable[[], set[str]], path: Path, influences: i
         return per_frame(range(1, last + 1), lambda: in_world(obj, evaluated_positions(obj)))
 
     plain = shown()
+    plain_path = path.with_name("plain")
+    _write_gltf_and_usd(plain_path, influences)
     dq_compensation.register()
     try:
         enable(obj)
@@ -91,10 +104,20 @@ def export(build: Build, bake: Callable[[], set[str]], path: Path, influences: i
         dq_compensation.unregister()
     baked = shown()
     assert max(_largest_mm(baked[frame], plain[frame]) for frame in baked) > LEAST_CHANGE_MM
+    _write_gltf_and_usd(path, influences)
+    bpy.ops.export_scene.fbx(
+        filepath=str(path.with_suffix(".fbx")),
+        use_armature_deform_only=True,
+        add_leaf_bones=False,
+        bake_anim_simplify_factor=0.0,
+    )
+    return Exported(path, plain_path, rest, baked)
+
+
+def _write_gltf_and_usd(path: Path, influences: int) -> None:
     gltf, usd = (str(path.with_suffix(suffix)) for suffix in (".glb", ".usdc"))
     bpy.ops.export_scene.gltf(filepath=gltf, export_influence_nb=influences)
     bpy.ops.wm.usd_export(filepath=usd, export_animation=True)
-    return Exported(path, rest, baked)
 
 
 def bake_bones(influences: int = 4) -> set[str]:
@@ -130,11 +153,68 @@ by_node = pytest.mark.skipif(not INSTALLED.exists(), reason="make test-engines r
     [
         pytest.param(play_openusd, id="OpenUSD"),
         pytest.param(play_three, id="three.js", marks=by_node),
+        pytest.param(play_three_fbx, id="three.js, FBX", marks=by_node),
         pytest.param(play_babylon, id="Babylon.js", marks=by_node),
     ],
 )
 def test_an_engine_shows_what_blender_shows(exported: Exported, play: Player) -> None:
     assert_shows(exported, play)
+
+
+VALIDATORS = pytest.mark.parametrize(
+    ("validate", "suffix"),
+    [
+        pytest.param(validate_gltf, ".glb", id="glTF", marks=by_node),
+        pytest.param(validate_usd, ".usdc", id="USD"),
+    ],
+)
+
+
+@VALIDATORS
+def test_a_bake_adds_nothing_that_a_validator_reports(
+    exported: Exported, validate: Validator, suffix: str
+) -> None:
+    paths = [path.with_suffix(suffix) for path in (exported.plain, exported.path)]
+    plain, baked = map(Counter, validate(paths))
+    assert baked - plain == Counter()
+    assert not any(is_error for is_error, _ in baked)
+
+
+# An armature that is not there.
+DAMAGED_GLTF = '{"asset": {"version": "2.0"}, "nodes": [{"skin": 0}]}'
+DAMAGED_USD = '#usda 1.0\ndef Mesh "Body" {\nrel skel:skeleton = </Gone>\n}'
+
+
+@pytest.mark.parametrize(
+    ("validate", "name", "text", "expected"),
+    [
+        pytest.param(
+            validate_gltf,
+            "a.gltf",
+            DAMAGED_GLTF,
+            {"UNRESOLVED_REFERENCE"},
+            id="glTF",
+            marks=by_node,
+        ),
+        pytest.param(
+            validate_usd,
+            "a.usda",
+            DAMAGED_USD,
+            {
+                "usdSkelValidators:SkelBindingApiAppliedValidator.MissingSkelBindingAPI",
+                "SkelBindingAPIAppliedChecker",
+            },
+            id="USD",
+        ),
+    ],
+)
+def test_a_validator_sees_damage(
+    tmp_path: Path, validate: Validator, name: str, text: str, expected: set[str]
+) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    (found,) = validate([path])
+    assert expected <= {what for is_error, what in found if is_error}
 
 
 # three.js reads four.
