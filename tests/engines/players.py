@@ -1,4 +1,4 @@
-"""Programs that play or check exported files; nobody here wrote them. Each runs in a process of its own.
+"""Programs that play, check or skin, and that others wrote. Each runs in a process of its own.
 
 A player gives shape (1 + frames, n, 3), world space of Blender, metres: the vertices of the file at
 rest, in the order of the file, then those in each frame.
@@ -68,7 +68,7 @@ def skin_with_libigl(
     weights: NDArray[np.float64],
     bones: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """libigl's `lbs_matrix`.
+    """Linear skinning by `lbs_matrix` of libigl.
 
     Args:
         folder: an empty one.

@@ -4,6 +4,9 @@ INPUT is an .npz file, float64: `rest` (n, 3), `weights` (n, bones), `bones` (po
 OUT gets float64 triples: the vertices in each pose.
 """
 
+# Type checks run without what is in .venv-engines.
+# pyright: reportMissingImports=false
+
 import sys
 
 import igl

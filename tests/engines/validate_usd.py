@@ -3,6 +3,9 @@
 The last line is JSON: [[whether it is an error, what], ...] for each file.
 """
 
+# Type checks run without what is in .venv-engines.
+# pyright: reportMissingImports=false
+
 import json
 import sys
 
@@ -30,4 +33,4 @@ def by_nvidia(path: str) -> Found:
 
 
 if __name__ == "__main__":
-    print(json.dumps([by_openusd(path) + by_nvidia(path) for path in sys.argv[1:]]))
+    sys.stdout.write(json.dumps([by_openusd(path) + by_nvidia(path) for path in sys.argv[1:]]))
