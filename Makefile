@@ -162,4 +162,4 @@ format:
 	@.venv-tools/bin/ruff format .
 
 clean:
-	rm -rf build dist tests/engines/node_modules .venv-tools .venv-5.2 .venv-4.5 .venv-4.2
+	rm -rf build dist tests/engines/node_modules .venv-tools .venv-5.2 .venv-4.5 .venv-4.2 .venv-engines
