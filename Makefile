@@ -15,7 +15,8 @@
 # make test-all    all tests on all three, and the demo
 # make release    the zip, tested, and the text and pictures of its listing: build/release
 # make soak    what users do, 2000 times at random on each Blender; SOAK="--seed 2 --runs 5", "--fuzz 100", "--characters 50", "--frames 10000"
-# make test-engines   OpenUSD, three.js and Babylon.js play what Blender exports; needs Node
+# make test-engines   OpenUSD, three.js and Babylon.js play what Blender exports, validators check it,
+#              libigl and files of Maya check the skinning; needs Node
 # make test-card   the tests of the GPU passes on the graphics card that is there, without a window
 # make test-gui   BLENDER=/path/to/blender: a user's work in its window, clicked and judged by
 #              pictures; GUI="--backend vulkan --only enable paint" for less
@@ -161,4 +162,4 @@ format:
 	@.venv-tools/bin/ruff format .
 
 clean:
-	rm -rf build dist tests/engines/node_modules .venv-tools .venv-5.2 .venv-4.5 .venv-4.2
+	rm -rf build dist tests/engines/node_modules .venv-tools .venv-5.2 .venv-4.5 .venv-4.2 .venv-engines

@@ -1,4 +1,4 @@
-"""Where the development environments are: one virtual environment for each supported Blender.
+"""Where the development environments are: one for each supported Blender, and two without.
 
 Standard library only, and no syntax newer than Python 3.8: whatever `python3` is runs this.
 """
@@ -16,7 +16,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 class Environment:
     """A virtual environment in the project's folder and what goes into it.
 
-    name : "tools" or a Blender version, e.g. "5.2"
+    name : "tools", "engines" or a Blender version, e.g. "5.2"
     python : the Python version it is made with, e.g. "3.13"
     """
 
@@ -29,7 +29,7 @@ class Environment:
 
     @property
     def requirements(self) -> Path:
-        name = self.name if self.name == "tools" else f"blender-{self.name}"
+        name = f"blender-{self.name}" if self.has_blender else self.name
         return PROJECT / "requirements" / f"{name}.txt"
 
     @property
@@ -40,7 +40,7 @@ class Environment:
 
     @property
     def has_blender(self) -> bool:
-        return self.name != "tools"
+        return self.name not in ("tools", "engines")
 
 
 # bpy comes for one Python version each, the one that its Blender embeds.
@@ -51,6 +51,8 @@ ENVIRONMENTS: dict[str, Environment] = {
         Environment("5.2", "3.13"),
         Environment("4.5", "3.11"),
         Environment("4.2", "3.11"),
+        # No omniverse-asset-validator for 3.13.
+        Environment("engines", "3.11"),
     )
 }
 BLENDER_VERSIONS: tuple[str, ...] = tuple(

@@ -129,7 +129,7 @@ def _tests(version: str, heading: str, *arguments: str) -> Check:
     if "tests/package" in arguments:
         environments = BLENDER_VERSIONS
     elif "tests/engines" in arguments:
-        environments = (version, "tools")  # which has OpenUSD
+        environments = (version, "engines")
     return Check(
         f"test-{version}",
         f"Blender {version}: {heading}",

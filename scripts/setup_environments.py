@@ -1,4 +1,4 @@
-"""Make the development environments: `.venv-tools`, `.venv-5.2`, `.venv-4.5`, `.venv-4.2`.
+"""Make the development environments: `.venv-` tools, 5.2, 4.5, 4.2, engines.
 
     python3 scripts/setup_environments.py [NAME ...]        all of them without a name
 

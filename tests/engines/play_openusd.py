@@ -3,6 +3,9 @@
 OUT gets float32 triples in world space: the vertices at rest, then in each frame.
 """
 
+# Type checks run without what is in .venv-engines.
+# pyright: reportMissingImports=false
+
 import sys
 
 import numpy as np
