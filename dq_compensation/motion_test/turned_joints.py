@@ -71,8 +71,8 @@ class MotionTest:
             raise UserError(f"No two bones share skin of {names}: no joint can be tested.")
 
     def put_first(self, names: Sequence[str]) -> None:
-        """Let the joints at bones of these names come first, in this order."""
-        place = {name: number for number, name in enumerate(names)}
+        """Let the joints at bones of these names come first, in this order; a name counts once."""
+        place = {name: number for number, name in enumerate(dict.fromkeys(names))}
         self.joints.sort(key=lambda joint: place.get(self.name(joint), len(place)))
 
     def seen(self, view: Float64s) -> list[str]:

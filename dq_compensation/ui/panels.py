@@ -31,9 +31,11 @@ from ..scene.settings.object_settings import (
     settings_of,
     written_settings,
 )
+from ..scene.stack import find_rig
 from ..setup_check.panel import draw_setup_check
 from ..softness.operators import DQC_OT_update_softness
 from ..softness.panel import draw_softness, softness_messages
+from ..transfer.operators import DQC_OT_weights_from_body, selected_clothes
 from ..ui_shared.reporting import OperatorResult, Refusing, draw_running, last_report
 from ..ui_shared.sentences import (
     DIALOG_WIDTH,
@@ -248,7 +250,7 @@ def _is_shaped(context: Context) -> bool:
 
 def _whose(context: Context, characters: Sequence[SelectedCharacter]) -> str:
     """Whose settings are drawn, and how those of the other selected characters change, too."""
-    count = len(characters)
+    count = len(characters) if characters[0].enabled else 1
     alt = "" if count == 1 else f". Alt changes {'both' if count == 2 else f'all {count}'}"
     return shortened(context, characters[0].name, after=alt)
 
@@ -321,15 +323,18 @@ def messages(context: Context, character: SelectedCharacter) -> list[Message]:
     refused: dict[Object, list[str | None]] = {}
     problems: dict[Object, list[str | None]] = {}
     notes: dict[Object, list[str | None]] = {}
+    found: list[Message] = []
     for mesh in character.meshes:
-        if not is_enabled(mesh):
+        if offer := _offered_weights(context, mesh):
+            found.append(offer)
+        elif not is_enabled(mesh):
             refused[mesh] = [enabling.refusal(mesh) or enabling.copied_modifier_warning(mesh)]
         elif reason := enabling.problem_of(mesh):
             # Refresh does not read a mesh in Edit Mode.
             (refused if mesh.mode == "EDIT" else problems)[mesh] = [reason]
         else:
             notes[mesh] = [*enabling.notes_of(mesh), *display_hints(mesh, context)]
-    found = [Message(text, "ERROR", DQC_OT_refresh.bl_idname) for text in sentences_once(problems)]
+    found += [Message(text, "ERROR", DQC_OT_refresh.bl_idname) for text in sentences_once(problems)]
     found += [Message(text, "ERROR") for text in sentences_once(refused)]
     for text, can_update in softness_messages(character.enabled):
         fix = DQC_OT_update_softness.bl_idname if can_update else ""
@@ -350,7 +355,19 @@ def messages(context: Context, character: SelectedCharacter) -> list[Message]:
     return [*found, Message(reported, "CHECKMARK")] if reported else found
 
 
+def _offered_weights(context: Context, mesh: Object) -> Message | None:
+    """What gives weights to clothes that are selected beside their body; None to other meshes."""
+    if is_enabled(mesh) or find_rig(mesh) is not None:
+        return None
+    clothes, body = selected_clothes(context)
+    if body is None or mesh not in clothes:
+        return None
+    text = CLOTHES.format(clothes=mesh.name, body=body.name)
+    return Message(text, "INFO", DQC_OT_weights_from_body.bl_idname, "Take")
+
+
 NOTHING_SOLVED = "{name} shows no solved shapes yet: Solve Folds makes them. It takes minutes."
+CLOTHES = "{clothes} follows no bones yet: Weights from Body gives it those of {body}."
 # Pixels at interface scale 1 that the text of a line does not get: of the icon and the tabs, and of
 # the button Fix.
 _LINE_MARGIN, _FIX_WIDTH = 80, 60

@@ -128,9 +128,11 @@ def context_of(*objects: bpy.types.Object, mode: str = "OBJECT") -> Any:
     )
 
 
-def test_chosen_joints_come_first_and_arrows_go_both_ways() -> None:
+def test_chosen_joints_come_first_and_arrows_go_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     obj, rig = build_limb()
     api.enable(obj)
+    # They do so where the view shows them, too.
+    monkeypatch.setattr(operators, "_in_view", lambda *_: ["Lower", "Hand"])
     context, operator = context_of(obj, mode="POSE"), pressed()
     context.active_pose_bone = rig.pose.bones["Hand"]
     context.selected_pose_bones = [rig.pose.bones["Lower"], rig.pose.bones["Hand"]]

@@ -58,6 +58,9 @@ def test_another_selected_character_moves_nothing_and_is_named(rig: Object) -> N
     select(rig, bpy.data.objects["Other"], bpy.data.objects["Third Rig"])
     assert drawn(*OPEN).places() == expected
     assert f"{rig.name}. Alt changes all 3" in drawn().texts()
+    assert bpy.ops.dqc.disable() == {"FINISHED"}
+    # There is no setting to change.
+    assert rig.name in drawn().texts()
 
 
 def test_the_buttons_of_a_character_are_the_same_before_and_after_enable() -> None:

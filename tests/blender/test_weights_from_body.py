@@ -27,11 +27,13 @@ from dq_compensation.session.memory import memory_of
 from dq_compensation.steps import run_through
 from dq_compensation.transfer.body_weights import ShownSources
 from dq_compensation.transfer.source_colours import COLOURS, coloured_surface
+from dq_compensation.ui import panels
 from human.dressed import GLOVES, HEAD, SHIRT, SHOES, add_mesh, cut, garment
 from human.loose_clothes import LOOSE, LooseName, data_transfer, loose_clothes
 from human.model import RIGS, Rig, load_human_arrays
 from human.poses import apply_pose
 from quality.clothes import clothes_poses
+from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_armature, all_weights, evaluated_positions, linked_copy
 from tests.kept_files import Pair, new_file, new_file_with_human
 
@@ -457,6 +459,28 @@ def test_the_panel_paint_shows_for_clothes_beside_their_body(
     assert PaintPanel.subject(bpy.context) is None
     human[1].select_set(True)
     assert PaintPanel.subject(bpy.context) == skirt
+
+
+def test_the_panel_offers_weights_to_clothes_beside_their_body(
+    human: Pair, skirt: bpy.types.Object
+) -> None:
+    select(skirt, human[0])
+    (character, _), _ = panels.shown_characters(bpy.context)
+    (message,) = panels.messages(bpy.context, character)
+    assert message.text == "Skirt follows no bones yet: Weights from Body gives it those of Human."
+    assert message.fix == "dqc.weights_from_body"
+    select(skirt)
+    (character,), _ = panels.shown_characters(bpy.context)
+    (message,) = panels.messages(bpy.context, character)
+    assert "has no Armature modifier" in message.text
+    assert not message.fix
+    select(skirt, human[0])
+    assert bpy.ops.dqc.weights_from_body() == {"FINISHED"}
+    assert not any(
+        each.fix
+        for found in panels.shown_characters(bpy.context)[0]
+        for each in panels.messages(bpy.context, found)
+    )
 
 
 def test_colours_say_where_weights_came_from(human: Pair, skirt: bpy.types.Object) -> None:

@@ -22,6 +22,7 @@ _SCAN_STEP = 11
 _HEADER = 21
 CHECK = 0.75
 _PANELS = ("Joints", "Paint", "By Example", "Export and Bake", "Playback", "Advanced")
+_NEED_ENABLED = ("Joints", "By Example")
 # Between what is done and the first drawing that shows it.
 _TICKS = 4
 
@@ -251,11 +252,16 @@ class BlenderWindow:
         position = yield from self.find(wanted, across)
         yield from self.click(position)
 
-    def open_panel(self, title: str) -> Wait:
-        """Click the header of a closed panel; those above it are closed, too."""
+    def open_panel(self, title: str, *, enabled: bool = True) -> Wait:
+        """Click the header of a closed panel; those above it are closed, too.
+
+        Args:
+            enabled: whether the character is: the panels that need it are there.
+        """
         sidebar = self.region("UI")
         _, y = yield from self.find("dqc.check", CHECK)
-        below = _HEADER * (1 + _PANELS.index(title))
+        shown = [each for each in _PANELS if enabled or each not in _NEED_ENABLED]
+        below = _HEADER * (1 + shown.index(title))
         yield from self.click((sidebar.x + sidebar.width // 3, y - below))
         yield from self.wait(10)
 

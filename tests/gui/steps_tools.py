@@ -117,7 +117,7 @@ def clothes(step: Step) -> Wait:
     view.view_location = (0.0, 0.0, -0.1)
     yield from window.open_sidebar(CATEGORY)
     bare = yield from step.look("A skirt beside its body")
-    yield from window.open_panel("Paint")
+    yield from window.open_panel("Paint", enabled=False)
     yield from step.look("The panel")
     yield from window.press("dqc.weights_from_body")
     yield from window.wait_until(
@@ -649,7 +649,7 @@ def beside(step: Step) -> Wait:
     window.area.spaces.active.region_3d.view_distance = 2.5
     yield from step.enable()
     alone, objects = (yield from step.look("Alone")), len(bpy.data.objects)
-    yield from window.open_panel('page="guide", section="joints"')
+    yield from window.open_panel("Joints")
     yield from window.turn("dqc_beside", lambda: manager.dqc_beside == "LINEAR")
     two = yield from step.look("Beside, the Armature modifier")
     step.expect_changed(two, alone, "There are two", 0.02)

@@ -191,11 +191,25 @@ def test_a_group_that_no_bone_has_the_name_of(human: Human) -> None:
     found = found_in(human)
     assert "shin" in found["no_bone"].message
     assert found["no_bone"].fixes == ()
+    assert found["no_bone"].severity == "INFORMATION"  # every vertex follows other bones, too
     bone = human.arrays.weight_bone == human.arrays.names.index("lowerleg01.R")
     np.testing.assert_array_equal(
         found["no_bone"].vertices, np.unique(human.arrays.weight_vertex[bone])
     )
     assert "lowerleg01.R" in found["no_group"].bones
+
+
+def test_vertices_that_follow_nothing_but_a_renamed_group_are_counted() -> None:
+    limb, _ = build_limb()
+    weights = dense_weights(limb)
+    lower = limb.vertex_groups["Lower"].index
+    alone = (weights[:, lower] > 0.0) & (np.delete(weights, lower, axis=1) == 0.0).all(axis=1)
+    assert alone.any()
+    limb.vertex_groups["Lower"].name = "Forearm"
+    issues = {issue.key: issue for issue in BONE_GROUPS.find(subject_of(limb))}
+    assert issues["no_bone"].severity == "ERROR"
+    expected = f"{alone.sum()} vertices with no other weights stay behind. If a bone was renamed"
+    assert expected in issues["no_bone"].message
 
 
 def test_groups_with_another_purpose_are_no_bone_groups(human: Human) -> None:

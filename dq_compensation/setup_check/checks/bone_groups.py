@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import bpy
 import numpy as np
 
+from ...arrays import Integers
 from ...core.spherical_joints import joint_sets
 from ...lifecycle.character_settings import meshes_with_settings
 from ...modifier.found_bones import IDLE_REASONS, found_bones
@@ -38,12 +39,14 @@ def _find_bone_groups(subject: Subject) -> Iterator[Issue]:
             known |= {bone.name for bone in armature_of(modifier.object).bones}
     if names := [name for name in members if name not in known]:
         groups = "Vertex group" if len(names) == 1 else "Vertex groups"
+        vertices = subject.vertices_in(names)
+        left = _left_behind(subject, vertices)
         message = (
             f"{groups} {listed(names)} of {subject.obj.name}: no bone of {rig.name} "
-            "has this name, and nothing else uses the weights. If a bone was renamed, rename the "
-            "group as well."
+            f"has this name, and nothing else uses the weights.{left} If a bone was renamed, "
+            "rename the group as well."
         )
-        yield Issue("no_bone", "INFORMATION", message, vertices=subject.vertices_in(names))
+        yield Issue("no_bone", "ERROR" if left else "INFORMATION", message, vertices=vertices)
     if (made := subject.weights_of_modifiers) is not None:
         groups = np.unique(made.groups[made.weights > 0.0])
         members += [subject.group_names[group] for group in groups.tolist()]
@@ -85,11 +88,8 @@ def _still_bones(subject: Subject, names: tuple[str, ...]) -> Issue:
         f"{listed(names)} of {armature.name} {what} weights on "
         f"{counted(len(vertices), 'vertex')} of {obj.name}. Blender ignores them."
     )
-    # Where no bone deforms, what Enable refuses says that.
-    left = int((~subject.deforming_weights.moved[vertices]).sum()) if subject.deforming_bones else 0
-    if left:
-        stay = "stays" if left == 1 else "stay"
-        message += f" {counted(left, 'vertex')} with no other weights {stay} behind."
+    left = _left_behind(subject, vertices)
+    message += left
     fixes = (
         Fix(
             "turn_deform_on",
@@ -110,6 +110,14 @@ def _still_bones(subject: Subject, names: tuple[str, ...]) -> Issue:
         ),
     )
     return Issue("still", "ERROR" if left else "WARNING", message, names, vertices, fixes)
+
+
+def _left_behind(subject: Subject, vertices: Integers) -> str:
+    """How many of these vertices no bone moves, a sentence; empty where there are none."""
+    # Where no bone deforms, what Enable refuses says that.
+    left = int((~subject.deforming_weights.moved[vertices]).sum()) if subject.deforming_bones else 0
+    stay = "stays" if left == 1 else "stay"
+    return f" {counted(left, 'vertex')} with no other weights {stay} behind." if left else ""
 
 
 def _bones_without_group(
