@@ -29,8 +29,8 @@ UNSEEN = {"DQCompensationNativeState"}
 OWNERS = (bpy.types.Object, bpy.types.Bone, bpy.types.Armature, bpy.types.WindowManager)
 # The arguments of layouts and dialogs that are shown.
 SHOWN = {"text", "heading", "confirm_text", "confirm", "title", "label", "button"}
-# The function whose first argument is translated.
-SAYING = {"pgettext_tip"}
+# The function that translates its argument.
+SAYING = "pgettext_tip"
 
 
 def _texts_of(properties: Any) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _drawn_texts() -> Iterator[str]:
                 if argument.arg in SHOWN:
                     yield from _literals(argument.value)
             called = getattr(call.func, "id", "")
-            if called in SAYING:
+            if called == SAYING:
                 yield from _literals(call.args[0])
             elif called == "_titled":
                 yield from _literals(call.args[1])
