@@ -650,6 +650,7 @@ TEXTS: dict[str, str] = {
     "Blue: matched. Yellow: filled. Purple: loose.": "青：一致。黄：補完。紫：離れた部分。",
     "Remove Look": "ルックを削除",
     "Custom": "カスタム",
+    "Solve": "解析",
     "Shortcuts": "ショートカット",
     "New Characters": "新しいキャラクター",
     "Setup Check": "セットアップチェック",

@@ -650,6 +650,7 @@ TEXTS: dict[str, str] = {
     "Blue: matched. Yellow: filled. Purple: loose.": "蓝：已匹配。黄：已填补。紫：游离。",
     "Remove Look": "移除外观",
     "Custom": "自定义",
+    "Solve": "解算",
     "Shortcuts": "快捷键",
     "New Characters": "新角色",
     "Setup Check": "设置检查",

@@ -97,6 +97,8 @@ def _drawn_texts() -> Iterator[str]:
                 yield from _literals(call.args[0])
             elif called == "_titled":
                 yield from _literals(call.args[1])
+            elif called == "Message":
+                yield from (text for button in call.args[3:] for text in _literals(button))
 
 
 def _with_words(texts: Iterator[str]) -> set[str]:
