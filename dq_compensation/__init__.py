@@ -11,7 +11,8 @@ from importlib import import_module
 from .registration import Step, apply_steps, steps_of, undo_steps
 
 MODULE_NAMES: tuple[str, ...] = (
-    # What object settings have of features, first.
+    ".translations.languages",
+    # What object settings have of features, before them.
     ".pipeline.takes.settings",
     ".pipeline.crowds.settings",
     ".scene.settings.object_settings",

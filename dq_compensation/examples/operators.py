@@ -6,6 +6,7 @@ from typing import cast
 
 import bpy
 import numpy as np
+from bpy.app.translations import pgettext_tip
 from bpy.props import EnumProperty, IntProperty, StringProperty
 from bpy.types import Context, Depsgraph, Event, Object, Operator, OperatorProperties
 
@@ -99,7 +100,7 @@ class ExampleOperator(Refusing):
     def description(cls, context: Context, properties: OperatorProperties) -> str:
         obj = active_character(context)
         bone = active_bone(obj) if obj is not None else ""
-        return cls.for_bone.format(bone=bone or "the bone")
+        return pgettext_tip(cls.for_bone).format(bone=bone or pgettext_tip("the bone"))
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -559,7 +560,7 @@ class DQC_OT_example_apply(_CopyOperator, Operator):
     @classmethod
     def description(cls, context: Context, properties: OperatorProperties) -> str:
         outside = cast("DQC_OT_example_apply", properties).outside
-        return next(text for name, _, text in OUTSIDE if name == outside)
+        return pgettext_tip(next(text for name, _, text in OUTSIDE if name == outside))
 
     def work(self, copy: Object) -> Outcome:
         try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import bpy
+from bpy.app.translations import pgettext_tip
 from bpy.props import EnumProperty, FloatProperty
 from bpy.types import Context, Event, Object, Operator
 
@@ -91,10 +92,11 @@ class DQC_OT_paint_weights(_WeightsOperator, Operator):
     def description(cls, context: Context, properties: Any) -> str:
         """What the weights of the group mean."""
         group = PAINTED_GROUPS[properties.group]
-        return (
-            f"{group.description}. Paints on the deformed character. Without a vertex group it "
-            "makes one, filled with 1"
+        text = pgettext_tip(
+            "{meaning}. Paints on the deformed character. Without a vertex group it makes one, "
+            "filled with 1"
         )
+        return text.format(meaning=pgettext_tip(group.description))
 
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
         if not obj.visible_get(view_layer=context.view_layer):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import bpy
+from bpy.app.translations import pgettext_tip
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy.types import Context, Event, Operator, OperatorProperties
 
@@ -163,10 +164,12 @@ problem with a question keeps its own button"""
         found = filter(None, map(found_of, by_character(target_meshes(context))))
         issues = [issue for each in found for issue in each.issues if not issue.ignored]
         if fixed_unasked(issues, hints=properties.hints):
-            return cls.__doc__ or ""
+            return ""
         if any(issue.fixes for issue in issues):
-            return "Nothing is left that is fixed at once: the rest ask first, by their own buttons"
-        return "There is nothing to fix"
+            return pgettext_tip(
+                "Nothing is left that is fixed at once: the rest ask first, by their own buttons"
+            )
+        return pgettext_tip("There is nothing to fix")
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -248,7 +251,9 @@ class DQC_OT_ignore_issue(_OfIssue, Acting, Operator):
 
     @classmethod
     def description(cls, context: Context, properties: Any) -> str:
-        return "" if properties.ignored else "List this problem with the others again"
+        if properties.ignored:
+            return ""
+        return pgettext_tip("List this problem with the others again")
 
     def act(self, context: Context) -> OperatorResult:
         objects = (object_named(n) for n in (self.object_name, *self.others.splitlines()))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import bpy
+from bpy.app.translations import pgettext_tip
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 from bpy.types import Bone, Context, Event, Menu, Object, Operator, UILayout
 
@@ -155,8 +156,8 @@ painted"""
     def description(cls, context: Context, properties: Any) -> str:
         """What the button does."""
         if not properties.automatic:
-            return cls.__doc__ or ""
-        return "Take back what was chosen for this joint. Hold Shift for both sides"
+            return ""
+        return pgettext_tip("Take back what was chosen for this joint. Hold Shift for both sides")
 
     def act(self, context: Context) -> Outcome:
         if not self.bone:
@@ -266,7 +267,8 @@ class DQC_OT_take_bone_for(_OfJoint):
     def description(cls, context: Context, properties: Any) -> str:
         """What the choice does."""
         said = next(text for kind, _, text in _KINDS if kind == properties.kind)
-        return f"{said}. Hold Shift for both sides"
+        text = pgettext_tip("{kind}. Hold Shift for both sides")
+        return text.format(kind=pgettext_tip(said))
 
     def act(self, context: Context) -> Outcome:
         kind = None if self.kind == "AUTO" else self.kind

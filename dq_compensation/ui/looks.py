@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import bpy
+from bpy.app.translations import pgettext_tip
 from bpy.props import BoolProperty, StringProperty
 from bpy.types import Context, Event, Menu, Object, Operator
 
@@ -297,10 +298,15 @@ class DQC_OT_preset_add(AddPresetBase, Refusing, Operator):
     @classmethod
     def description(cls, context: Context, properties: Any) -> str:
         """What the button does."""
-        if properties.remove_name or properties.remove_active:
-            look = f"the look {properties.name}" if properties.name else "a look of your own"
-            return f"Remove {look}. Looks of the add-on stay, and characters keep theirs"
-        return cls.__doc__ or ""
+        if not (properties.remove_name or properties.remove_active):
+            return ""
+        if not properties.name:
+            return pgettext_tip(
+                "Remove a look of your own. Looks of the add-on stay, and characters keep theirs"
+            )
+        return pgettext_tip(
+            "Remove the look {name}. Looks of the add-on stay, and characters keep theirs"
+        ).format(name=properties.name)
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         chosen = cast("Any", self)

@@ -24,6 +24,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # all.
 LAYERS: dict[str, int] = {
     "core": 0,
+    "translations": 0,
     "analysis": 1,
     "scene": 2,
     "session": 3,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from bpy.app.translations import pgettext_tip
 from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
@@ -54,11 +55,6 @@ BONES = (
 )
 
 
-_ESTIMATE = (
-    "Say in the panel how many helper bones or shape keys the bake gives. Nothing is changed"
-)
-
-
 class ChoosesJoints(HasDetails, RunsInSteps):
     """The joints of operators that run in steps, and their dialog.
 
@@ -75,7 +71,12 @@ class ChoosesJoints(HasDetails, RunsInSteps):
     @classmethod
     def description(cls, context: Context, properties: Any) -> str:
         """The tooltip of both buttons."""
-        return _ESTIMATE if properties.estimate else (cls.__doc__ or "")
+        if not properties.estimate:
+            return ""
+        return pgettext_tip(
+            "Say in the panel how many helper bones or shape keys the bake gives. Nothing is "
+            "changed"
+        )
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         if not _selected_bones(context):

@@ -1,0 +1,1 @@
+"""The interface in other languages."""
