@@ -30,6 +30,7 @@ TEXTS: dict[str, str] = {
     "Play Take": "テイクを再生",
     "Play the take in the GPU display, in the place of the pose of the armature. The characters on the armature get this display": "アーマチュアのポーズの代わりに、GPU表示でテイクを再生します。このアーマチュアのキャラクターはGPU表示になります",
     "Take": "テイク",
+    "Take Weights": "ウェイトを取得",
     "The take that plays": "再生するテイク",
     "Loop": "ループ",
     "Begin again after the last frame, which counts as the first one": "最後のフレームの後、最初から繰り返します。最後のフレームは最初のフレームとみなします",

@@ -30,6 +30,7 @@ TEXTS: dict[str, str] = {
     "Play Take": "播放片段",
     "Play the take in the GPU display, in the place of the pose of the armature. The characters on the armature get this display": "在 GPU 显示中播放片段，代替骨架的姿态。该骨架上的角色都会使用 GPU 显示",
     "Take": "片段",
+    "Take Weights": "取用权重",
     "The take that plays": "播放的片段",
     "Loop": "循环",
     "Begin again after the last frame, which counts as the first one": "最后一帧之后从头开始；最后一帧视为第一帧",

@@ -363,7 +363,7 @@ def _offered_weights(context: Context, mesh: Object) -> Message | None:
     if body is None or mesh not in clothes:
         return None
     text = CLOTHES.format(clothes=mesh.name, body=body.name)
-    return Message(text, "INFO", DQC_OT_weights_from_body.bl_idname, "Take")
+    return Message(text, "INFO", DQC_OT_weights_from_body.bl_idname, "Take Weights")
 
 
 NOTHING_SOLVED = "{name} shows no solved shapes yet: Solve Folds makes them. It takes minutes."
