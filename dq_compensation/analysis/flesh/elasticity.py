@@ -20,7 +20,7 @@ import numpy as np
 from ...arrays import Booleans, Float64s, Indices, Int64s
 from .lattice import CORNERS, Lattice
 
-VOLUME, AVERAGED, INVERTED = 1.0, 6.0, 60.0
+VOLUME, AVERAGED, INVERTED = 1.0, 2.0, 60.0
 # The volume of a tetrahedron, in parts of that at rest, below which it is kept from turning inside
 # out.
 _SQUEEZED = 0.3
