@@ -16,7 +16,7 @@ from ...scene.blender.armature import armature_of
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.group_users import group_users
 from ...scene.settings.object_settings import Settings, armature_with_settings
-from ...wording import counted, listed
+from ...wording import counted, listed, verb
 from ..fixes.requirements import require_editable_bones
 from ..fixes.weight_writing import require_writable, sharing_question
 from ..issue import Check, Fix, FixError, Issue, Repair
@@ -202,10 +202,14 @@ def _find_idle_joints(subject: Subject) -> Iterator[Issue]:
     parts = [f"{IDLE_REASONS[reason]}: {listed(names)}." for reason, names in idle.items() if names]
     said = " ".join(part[0].upper() + part[1:] for part in parts)
     message = (
-        f"Nothing is compensated at the heads of {counted(len(bones), 'bone')} of "
+        f"Nothing is compensated at the {_heads(len(bones))} of "
         f"{subject.rig.name}. {said} The panel Joints has choices."
     )
     yield Issue("idle_joints", "INFORMATION", message, tuple(bones))
+
+
+def _heads(count: int) -> str:
+    return f"{verb(count, 'head', 'heads')} of {counted(count, 'bone')}"
 
 
 IDLE_JOINTS = Check("idle_joints", _find_idle_joints, about_bones=True)
@@ -222,7 +226,7 @@ def _find_soft_joints(subject: Subject) -> Iterator[Issue]:
         return
     named = [f"{name} ({each.worse})" for name, each in sorted(less.items())]
     message = (
-        f"Softness acts less at the heads of {counted(len(less), 'bone')} of {subject.rig.name}, "
+        f"Softness acts less at the {_heads(len(less))} of {subject.rig.name}, "
         f"where it would be worse than the painted weights: {listed(named)}. "
         "Smooth the weights there, or choose the Softness of Joint in the panel Joints."
     )
