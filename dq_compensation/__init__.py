@@ -51,6 +51,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".session.changes",
     ".pipeline.crowds.crowd_figures",
     ".viewport.draw_handler",
+    ".viewport.drawn_bones",
     ".viewport.beside",
     ".pipeline.takes.played_takes",
     ".pipeline.crowds.crowd_display",

@@ -19,6 +19,7 @@ from ..arrays import Float32s, Int32s
 from ..scene.blender.bulk_arrays import read_property
 from ..scene.blender.mesh import mesh_of
 from ..scene.kept_weights import BEFORE_BODY, kept_record
+from ..scene.settings.setting_events import only_with
 from ..session.changes import EDIT, FRAME, RESTORED
 from ..session.memory import memories
 from ..viewport.draw_handler import is_visible
@@ -122,6 +123,7 @@ def _batch(surface: tuple[Float32s, Float32s, Int32s] | None, shader: Any) -> An
     return batch_for_shader(shader, "TRIS", content, indices=triangles)
 
 
+@only_with(memories(_Drawn))
 def _forget_drawn(*_changes: object) -> None:
     memories(_Drawn).clear()
 

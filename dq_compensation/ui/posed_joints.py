@@ -11,9 +11,10 @@ from bpy.props import IntProperty
 from bpy.types import Armature, Object
 
 from ..arrays import Float64s
-from ..scene.binding.controlled_joints import rotations_at_joints
+from ..scene.binding.controlled_joints import LEAST_PART, rotations_at_joints
 from ..scene.blender.armature import armature_of
 from ..scene.settings.object_settings import Settings
+from ..scene.settings.setting_events import only_with
 from ..scene.stack import find_rig
 from ..session.changes import EDIT, FRAME, RESTORED
 from ..session.delayed_calls import DelayedCall
@@ -54,7 +55,10 @@ _POSED = np.radians(1.0)
 
 
 def choose_posed_joint() -> None:
-    """Choose the joint in the list that was turned most since the pose of the active rig rested."""
+    """Choose the joint in the list that was posed since the pose of the active rig rested.
+
+    As an example takes it: of the joints that were turned the one that is farthest from rest now.
+    """
     rig, scene = bpy.context.view_layer.objects.active, bpy.context.scene
     if rig is None or rig.mode != "POSE":
         return
@@ -64,10 +68,11 @@ def choose_posed_joint() -> None:
     if frame != scene.frame_current_final or not turned or before.keys() != turned.keys():
         return
     pairs = np.array([(before[name], now) for name, now in turned.items()])
-    alike = np.abs((pairs[:, 0] * pairs[:, 1]).sum(axis=1))
-    most = int(alike.argmin())
-    if 2.0 * np.arccos(min(alike[most], 1.0)) < _POSED:
+    angles = 2.0 * np.arccos(np.minimum(np.abs((pairs[:, 0] * pairs[:, 1]).sum(axis=1)), 1.0))
+    if angles.max() < _POSED:
         return
+    from_rest = np.arccos(np.minimum(np.abs(pairs[:, 1, 0]), 1.0))
+    most = int(np.where(angles >= max(_POSED, LEAST_PART * angles.max()), from_rest, -1.0).argmax())
     bones = armature_of(rig).bones
     choose_joint(armature_of(rig), bones.find([*turned][most]))
     tag_redraw()
@@ -91,10 +96,17 @@ def _turned(rig: Object) -> dict[str, Float64s]:
 _pose_rests = DelayedCall(choose_posed_joint, 0.1, "REST")
 
 
+class _ActiveRig:
+    """What the list follows: the active object while it is posed."""
+
+    def __bool__(self) -> bool:
+        active = bpy.context.view_layer.objects.active
+        return active is not None and active.mode == "POSE"
+
+
+@only_with(_ActiveRig())
 def _follow_pose(_changes: object) -> None:
-    active = bpy.context.view_layer.objects.active
-    if active is not None and active.mode == "POSE":
-        _pose_rests.request()
+    _pose_rests.request()
 
 
 def _forget_poses() -> None:

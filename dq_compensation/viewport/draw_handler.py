@@ -19,12 +19,11 @@ from ..scene.blender.scenes import world_millimetres
 from ..scene.settings.addon_preferences import ColourMap, overlay_colours
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.stack import find_rig
-from ..session.changes import EDIT, RESTORED, Changes
 from ..session.known_objects import enabled_objects
 from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
 from .batches import Batch, Batches, leave_alone
 from .camera_rays import camera_visibility_is_current
-from .drawn_bones import DrawnBones, shows_bones
+from .drawn_bones import draw_bones, shows_bones
 from .gpu_objects import drawing_refusal
 from .legends import Legend, draw_legends
 from .look import DrawnRun, ViewUniforms, draw_solid, draw_wire, drawing_state
@@ -148,8 +147,8 @@ class _Session:
     view: ViewUniforms
     colour_blocks: dict[ColourMap, GPUUniformBuf] = field(default_factory=dict)
     coloured: dict[int, ColouredObject] = field(default_factory=dict)
-    # None after an error.
-    bones: DrawnBones | None = field(default_factory=DrawnBones)
+    # Not after an error.
+    draws_bones: bool = True
     # The legends of the current region, which are drawn after its view.
     legends: list[Legend] = field(default_factory=list)
 
@@ -205,29 +204,16 @@ def _draw_bones(
     session: _Session, covering: Sequence[Object], depsgraph: Depsgraph, context: Context
 ) -> None:
     """Draw the bones that objects cover; after an error not before the data are freed."""
-    if session.bones is None:
+    if not session.draws_bones:
         return
     rigs = dict.fromkeys(map(find_rig, covering))
     try:
         for rig in rigs:
             if rig is not None and shows_bones(rig, context) and is_visible(rig, context):
-                session.bones.draw(rig, depsgraph, context)
+                draw_bones(rig, depsgraph, context)
     except Exception:  # noqa: BLE001 - nothing may escape into Blender's drawing
-        session.bones = None
+        session.draws_bones = False
         _log.exception("Drawing bones failed")
-
-
-def _forget_edited_shapes(changes: Changes) -> None:
-    if _session is not None and _session.bones is not None:
-        _session.bones.forget(changes.uids)
-
-
-def _forget_shapes() -> None:
-    if _session is not None and _session.bones is not None:
-        _session.bones.forget()
-
-
-FOLLOWS = ((EDIT, _forget_edited_shapes), (RESTORED, _forget_shapes))
 
 
 def _draw_over() -> None:
@@ -258,7 +244,7 @@ def free() -> None:
         _session.batches.clear()
         _session.coloured.clear()
         _session.legends.clear()
-        _session.bones = DrawnBones()
+        _session.draws_bones = True
     for drawer in EXTRA_DRAWERS:
         drawer.free()
 

@@ -6,7 +6,7 @@ which are at the same places.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Any
 
 import gpu
@@ -19,6 +19,9 @@ from ..arrays import Booleans, Float32s, Float64s, Indices
 from ..scene.blender.armature import armature_of
 from ..scene.blender.bulk_arrays import read_property
 from ..scene.blender.mesh import mesh_of
+from ..scene.settings.setting_events import only_with
+from ..session.changes import EDIT, RESTORED, Changes
+from ..session.memory import memories, memory_of
 from .look import drawing_state
 
 # Pixels at interface scale 1: between Blender's wires and its sticks.
@@ -36,78 +39,94 @@ def shows_bones(rig: Object, context: Context) -> bool:
     return space.overlay.show_overlays and space.overlay.show_bones and on_top
 
 
-class DrawnBones:
-    """Draws bones; it keeps the edges of their custom shapes."""
+class _Edges:
+    """The edges of a mesh that is a custom shape.
 
-    def __init__(self) -> None:
-        # By the session_uid of the mesh of a custom shape: the ends of its edges, (P, 3).
-        self._shapes: dict[int, Float32s] = {}
+    Attributes:
+        ends: shape (P, 3), two by two; None before they are read.
+    """
 
-    def forget(self, meshes: Set[int] | None = None) -> None:
-        """Read custom shapes anew whose meshes were edited, by their session_uid; None: all."""
-        for uid in list(self._shapes) if meshes is None else self._shapes.keys() & meshes:
-            del self._shapes[uid]
+    ends: Float32s | None = None
 
-    def draw(self, rig: Object, depsgraph: Depsgraph, context: Context) -> None:
-        """Draw the visible bones of an armature object in Pose Mode over what is drawn."""
-        bones, selected = (
-            [bone for bone in found or () if bone.id_data == rig]
-            for found in (context.visible_pose_bones, context.selected_pose_bones)
-        )
-        chosen = {bone.name for bone in selected}
-        active = [bone.name for bone in selected if bone == context.active_pose_bone]
-        # What is drawn last is on top.
-        bones.sort(key=lambda bone: (bone.name in active, bone.name in chosen))
-        points, of = self.lines(rig.evaluated_get(depsgraph), bones)
-        if not len(points):
-            return
-        theme: Any = context.preferences.themes[0].view_3d
-        colours = np.ones((len(bones), 4), np.float32)
-        colours[:, :3] = theme.wire[:3]
-        colours[len(bones) - len(chosen) :, :3] = theme.bone_pose[:3]
-        colours[len(bones) - len(active) :, :3] = theme.bone_pose_active[:3]
-        content: Any = {"pos": points, "color": colours[of]}
-        shader = gpu.shader.from_builtin("POLYLINE_FLAT_COLOR")
-        batch = batch_for_shader(shader, "LINES", content)
-        try:
-            shader.bind()
-            shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
-            shader.uniform_float("lineWidth", _WIDTH * (context.preferences.system.ui_scale or 1.0))
-            with drawing_state(depth_test="ALWAYS", depth_mask=False, blend="ALPHA"):
-                batch.draw(shader)
-        finally:
-            gpu.shader.unbind()
 
-    def lines(self, rig: Object, bones: Sequence[PoseBone]) -> tuple[Float32s, Indices]:
-        """The lines of bones, from head to tail or those of their custom shapes.
+def draw_bones(rig: Object, depsgraph: Depsgraph, context: Context) -> None:
+    """Draw the visible bones of an armature object in Pose Mode over what is drawn."""
+    bones, selected = (
+        [bone for bone in found or () if bone.id_data == rig]
+        for found in (context.visible_pose_bones, context.selected_pose_bones)
+    )
+    chosen = {bone.name for bone in selected}
+    active = [bone.name for bone in selected if bone == context.active_pose_bone]
+    # What is drawn last is on top.
+    bones.sort(key=lambda bone: (bone.name in active, bone.name in chosen))
+    points, of = lines_of_bones(rig.evaluated_get(depsgraph), bones)
+    if not len(points):
+        return
+    theme: Any = context.preferences.themes[0].view_3d
+    colours = np.ones((len(bones), 4), np.float32)
+    colours[:, :3] = theme.wire[:3]
+    colours[len(bones) - len(chosen) :, :3] = theme.bone_pose[:3]
+    colours[len(bones) - len(active) :, :3] = theme.bone_pose_active[:3]
+    content: Any = {"pos": points, "color": colours[of]}
+    shader = gpu.shader.from_builtin("POLYLINE_FLAT_COLOR")
+    batch = batch_for_shader(shader, "LINES", content)
+    try:
+        shader.bind()
+        shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
+        shader.uniform_float("lineWidth", _WIDTH * (context.preferences.system.ui_scale or 1.0))
+        with drawing_state(depth_test="ALWAYS", depth_mask=False, blend="ALPHA"):
+            batch.draw(shader)
+    finally:
+        gpu.shader.unbind()
 
-        Args:
-            rig: an evaluated armature object.
-            bones: of the original one.
 
-        Returns:
-            the ends of lines, shape (P, 3), world space, two by two; the place of the bone of each.
-        """
-        if not bones:
-            return np.empty((0, 3), np.float32), np.empty(0, np.intp)
-        shapes = [_shape_of(bone) for bone in bones]
-        parts = [_STICK if shape is None else self._ends(shape) for shape in shapes]
-        shaped = np.array([shape is not None for shape in shapes])
-        to_world = np.array(rig.matrix_world) @ _matrices(rig, bones, shaped)
-        of = np.repeat(np.arange(len(bones)), [len(part) for part in parts])
-        moved = (
-            part @ matrix[:3, :3].T + matrix[:3, 3]
-            for part, matrix in zip(parts, to_world, strict=True)
-        )
-        return np.concatenate([*moved]).astype(np.float32), of
+def lines_of_bones(rig: Object, bones: Sequence[PoseBone]) -> tuple[Float32s, Indices]:
+    """The lines of bones, from head to tail or those of their custom shapes.
 
-    def _ends(self, shape: Mesh) -> Float32s:
-        """The ends of the edges of a custom shape, shape (P, 3)."""
-        if shape.session_uid not in self._shapes:
-            points = read_property(shape.vertices, "co", np.float32, (3,))
-            edges = read_property(shape.edges, "vertices", np.int32, (2,))
-            self._shapes[shape.session_uid] = points[edges.reshape(-1)]
-        return self._shapes[shape.session_uid]
+    Args:
+        rig: an evaluated armature object.
+        bones: of the original one.
+
+    Returns:
+        the ends of lines, shape (P, 3), world space, two by two; the place of the bone of each.
+    """
+    if not bones:
+        return np.empty((0, 3), np.float32), np.empty(0, np.intp)
+    shapes = [_shape_of(bone) for bone in bones]
+    parts = [_STICK if shape is None else _ends(shape) for shape in shapes]
+    shaped = np.array([shape is not None for shape in shapes])
+    to_world = np.array(rig.matrix_world) @ _matrices(rig, bones, shaped)
+    of = np.repeat(np.arange(len(bones)), [len(part) for part in parts])
+    moved = (
+        part @ matrix[:3, :3].T + matrix[:3, 3]
+        for part, matrix in zip(parts, to_world, strict=True)
+    )
+    return np.concatenate([*moved]).astype(np.float32), of
+
+
+def _ends(shape: Mesh) -> Float32s:
+    """The ends of the edges of a custom shape, shape (P, 3)."""
+    known = memory_of(shape, _Edges)
+    if known.ends is None:
+        points = read_property(shape.vertices, "co", np.float32, (3,))
+        edges = read_property(shape.edges, "vertices", np.int32, (2,))
+        known.ends = points[edges.reshape(-1)]
+    return known.ends
+
+
+@only_with(memories(_Edges))
+def _forget_edited(changes: Changes) -> None:
+    known = memories(_Edges)
+    for uid in known.keys() & changes.uids:
+        del known[uid]
+
+
+@only_with(memories(_Edges))
+def _forget_all() -> None:
+    memories(_Edges).clear()
+
+
+FOLLOWS = ((EDIT, _forget_edited), (RESTORED, _forget_all))
 
 
 def _matrices(rig: Object, bones: Sequence[PoseBone], shaped: Booleans) -> Float64s:

@@ -11,7 +11,9 @@ from dq_compensation import api
 from dq_compensation.core.pose import Pose
 from dq_compensation.lifecycle.following import binding_with_current_softness
 from dq_compensation.scene.binding.controlled_joints import joints_of_controls
+from dq_compensation.scene.blender.armature import armature_of
 from dq_compensation.scene.settings.object_settings import Settings
+from dq_compensation.ui.posed_joints import active_joint, choose_posed_joint
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import edit_mode
 from tests.blender.solved_scenes import ELBOW, WRIST, pose
@@ -114,9 +116,14 @@ def test_an_example_of_a_control_is_one_of_the_joint_that_it_turns_most() -> Non
     """Rigify's hand at the chest turns the upper arm by 59 degrees, the forearm by 4."""
     obj, rig = new_file_with_rigify_human()
     api.enable(obj)
+    select(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    choose_posed_joint()
     control = rig.pose.bones["hand_ik.L"]
     control.matrix = Matrix.Translation((-0.25, -0.25, 0.1)) @ control.matrix
     bpy.context.view_layer.update()
+    choose_posed_joint()
+    bpy.ops.object.mode_set(mode="OBJECT")
     binding = binding_with_current_softness(obj, bpy.context.evaluated_depsgraph_get())
     pose_now = Pose.from_matrices(
         binding.pose_matrices(rig.evaluated_get(bpy.context.evaluated_depsgraph_get())),
@@ -136,7 +143,11 @@ def test_an_example_of_a_control_is_one_of_the_joint_that_it_turns_most() -> Non
     select(obj)
     obj.dq_compensation.example_bone = "hand_ik.L"
     assert bpy.ops.dqc.example_add(mode="NONE") == {"FINISHED"}
-    assert obj.dq_compensation.examples[0].bone == max(angles, key=lambda name: angles[name])
+    found = obj.dq_compensation.examples[0].bone
+    assert found == max(angles, key=lambda name: angles[name])
+    # The list of joints chooses the same one.
+    bones = armature_of(rig).bones
+    assert bones[active_joint(armature_of(rig))].name == found
 
 
 def test_a_control_that_bends_nothing_is_refused_and_nothing_changes() -> None:

@@ -40,7 +40,7 @@ def _texts_of(properties: Any) -> Iterator[str]:
             yield each.name
         yield each.description
         if each.type == "ENUM":
-            for item in each.enum_items:
+            for item in each.enum_items_static:
                 yield from (item.name, item.description)
 
 

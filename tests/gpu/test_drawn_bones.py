@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.lifecycle.following import reconcile_now
 from dq_compensation.viewport.draw_handler import is_visible
-from dq_compensation.viewport.drawn_bones import DrawnBones
+from dq_compensation.viewport.drawn_bones import lines_of_bones
 from dq_compensation.viewport.gpu_objects import drawing_refusal
 from tests.blender.scene_builders import add_mesh
 from tests.gpu.regions import picture, region
@@ -145,7 +145,7 @@ def test_lines_are_at_the_bones(pose: Pose) -> None:
     bpy.context.view_layer.update()
     bones = list(pose.rig.pose.bones)
     evaluated = pose.rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
-    points, of = DrawnBones().lines(evaluated, bones)
+    points, of = lines_of_bones(evaluated, bones)
     assert of.tolist() == np.repeat(np.arange(len(bones)), 2).tolist()
     for bone, ends in zip(bones, points.reshape(-1, 2, 3), strict=True):
         expected = [pose.rig.matrix_world @ end for end in (bone.head, bone.tail)]
@@ -166,9 +166,8 @@ def test_custom_shapes_are_drawn_where_blender_has_them(pose: Pose, by_length: b
     bone.custom_shape_transform = pose.rig.pose.bones["Hand"]
     pose_limb(pose.rig)
     bpy.context.view_layer.update()
-    drawn = DrawnBones()
     evaluated = pose.rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
-    points, of = drawn.lines(evaluated, [bone, pose.rig.pose.bones["Upper"]])
+    points, of = lines_of_bones(evaluated, [bone, pose.rig.pose.bones["Upper"]])
     assert of.tolist() == [0] * 4 + [1] * 2
     size = Vector(bone.custom_shape_scale_xyz) * (bone.bone.length if by_length else 1.0)
     local = Matrix.LocRotScale(
@@ -178,7 +177,7 @@ def test_custom_shapes_are_drawn_where_blender_has_them(pose: Pose, by_length: b
     expected = [to_world @ widget.data.vertices[number].co for number in (0, 1, 1, 2)]
     np.testing.assert_allclose(points[:4], expected, atol=1e-5)
     pose.rig.data.show_bone_custom_shapes = False
-    points, _ = drawn.lines(evaluated, [bone])
+    points, _ = lines_of_bones(evaluated, [bone])
     np.testing.assert_allclose(points[0], pose.rig.matrix_world @ bone.head, atol=1e-5)
 
 

@@ -27,7 +27,7 @@ from .binding import Binding
 _TURN, _MOVE, _SCALE = np.radians(10.0), 0.2, 0.8
 # The least change of a joint's angle that counts, degrees, and in parts of the largest: bones that
 # stretch or are scaled sway a little beside the joint that turns.
-_LEAST, _LEAST_PART = 1.0, 0.2
+_LEAST, LEAST_PART = 1.0, 0.2
 
 
 def joints_at(
@@ -153,7 +153,7 @@ def joints_of_controls(
                 if turns_or_moves or angles.max(initial=0.0) > largest.max(initial=0.0):
                     largest = np.maximum(largest, angles)
             bone.matrix_basis = basis
-            least = max(_LEAST, _LEAST_PART * largest.max(initial=0.0))
+            least = max(_LEAST, LEAST_PART * largest.max(initial=0.0))
             order = np.argsort(-largest, kind="stable")
             found[name] = [
                 skeleton.names[behind[row]] for row in order.tolist() if largest[row] >= least
