@@ -377,7 +377,8 @@ def _outward_normals(positions: Float64s, triangles: Integers, points: Indices) 
     corners = positions[first][turned]
     normals = cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     sums = [np.bincount(turned.ravel(), np.repeat(axis, 3), len(first)) for axis in normals.T]
-    return unit_or(np.stack(sums, axis=1), 0.0)[points]
+    # Without faces the sums are whole numbers.
+    return unit_or(np.stack(sums, axis=1).astype(np.float64), 0.0)[points]
 
 
 def _none(count: int) -> Influences:
