@@ -18,6 +18,7 @@ import dq_compensation
 from dq_compensation.painting.compensation_weights import PAINTED_GROUPS
 from dq_compensation.translations import languages
 from dq_compensation.translations.languages import LANGUAGES
+from dq_compensation.ui import looks
 from dq_compensation.ui_shared.sidebar import SubPanel
 from environments import PROJECT
 
@@ -40,7 +41,7 @@ def _texts_of(properties: Any) -> Iterator[str]:
             yield each.name
         yield each.description
         if each.type == "ENUM":
-            for item in each.enum_items_static:
+            for item in each.enum_items:
                 yield from (item.name, item.description)
 
 
@@ -59,7 +60,9 @@ def _registered_texts() -> Iterator[str]:
             if issubclass(cls, bpy.types.Operator):
                 group, name_in_group = cls.bl_idname.split(".")
                 of, base = getattr(getattr(bpy.ops, group), name_in_group).get_rna_type(), None
-            yield getattr(cls, "bl_label", "")
+            # Blender gives the menu of presets the name of the last one.
+            is_renamed = cls is looks.DQC_MT_presets
+            yield "Look" if is_renamed else getattr(cls, "bl_label", "")
             yield getattr(cls, "for_bone", "")
             yield of.description
             yield from _texts_of(_own(of, base))
