@@ -176,11 +176,10 @@ def weights_from_bodies(
     body, skeleton, bodies = _read_body(bodies, depsgraph, chosen=named in bodies)
     likeness = Likeness(options.distance / 100.0, float(np.radians(options.angle)))
     clothes = [_Clothes.read(obj, rig, skeleton, depsgraph, options, only) for obj in objects]
-    several = len(clothes) > 1
-    order = np.argsort([_apart(each.mesh, body) if several else 0.0 for each in clothes])
+    order = _inner_first([each.mesh for each in clothes], body)
     found: dict[int, tuple[BodyWeights, tuple[str, ...]]] = {}
     names = [obj.name for obj in bodies]
-    for number, row in enumerate(order.tolist()):
+    for number, row in enumerate(order):
         each = clothes[row]
         steps = weights_from_body(
             each.mesh,
@@ -311,10 +310,16 @@ def _require_finite(obj: bpy.types.Object, positions: Float64s) -> None:
         )
 
 
-def _apart(cloth: ClothMesh, body: BodySkin) -> float:
-    """How far clothes lie from the body: half of their vertices are nearer."""
-    places, _ = SurfaceTree(body.positions, body.triangles).nearest(cloth.positions)
-    return float(np.median(np.linalg.norm(cloth.positions - places, axis=1)))
+def _inner_first(clothes: Sequence[ClothMesh], body: BodySkin) -> list[int]:
+    """The places of clothes by how far from the body they lie: half of the vertices are nearer."""
+    if len(clothes) == 1:
+        return [0]
+    tree = SurfaceTree(body.positions, body.triangles)
+    apart = []
+    for cloth in clothes:
+        places, _ = tree.nearest(cloth.positions)
+        apart.append(np.median(np.linalg.norm(cloth.positions - places, axis=1)))
+    return np.argsort(apart).tolist()
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,7 +116,7 @@ def _left_behind(subject: Subject, vertices: Integers) -> str:
     """How many of these vertices no bone moves, a sentence; empty where there are none."""
     # Where no bone deforms, what Enable refuses says that.
     left = int((~subject.deforming_weights.moved[vertices]).sum()) if subject.deforming_bones else 0
-    stay = "stays" if left == 1 else "stay"
+    stay = verb(left, "stays", "stay")
     return f" {counted(left, 'vertex')} with no other weights {stay} behind." if left else ""
 
 
