@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..arrays import Booleans, Float64s, Floats, Indices, Int64s, Integers
 from ..core.influences import Influences
 from ..core.nearest_points import nearest_within
+from ..core.topology import MeshArrays
 from ..core.vectors import cross, dots, unit_or
 from ..steps import part_of
 from .flesh.lattice import barycentric
@@ -69,6 +70,17 @@ class ClothMesh:
     corner_vertex: Integers
     triangles: Integers
     triangle_face: Integers
+
+    @classmethod
+    def of(cls, positions: Float64s, faces: MeshArrays) -> ClothMesh:
+        """A mesh with its vertices at these places."""
+        return cls(
+            positions,
+            faces.face_starts,
+            faces.corner_vertex,
+            faces.triangles,
+            faces.triangle_face,
+        )
 
     @cached_property
     def points(self) -> Indices:
@@ -187,11 +199,7 @@ class BodyMatches:
 
     def influences(self, of_body: Influences) -> Influences:
         """The weights of the places."""
-        count, width = len(self.corners), of_body.width
-        weights = of_body.weights[self.corners] * self.shares[:, :, None]
-        vertices = np.repeat(np.arange(count), 3 * width)
-        bones = of_body.bones[self.corners].reshape(-1)
-        return Influences.from_triples(vertices, bones, weights.reshape(-1), count)
+        return of_body.blended(self.corners, self.shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,14 +304,7 @@ def _carried(
     order = np.lexsort((away, pieces))
     names, first = np.unique(pieces[order], return_index=True)
     nearest = order[first]
-    count, width = len(names), influences.width
-    weights = influences.weights[corners[nearest]] * shares[nearest][:, :, None]
-    of_pieces = Influences.from_triples(
-        np.repeat(np.arange(count), 3 * width),
-        influences.bones[corners[nearest]].reshape(-1),
-        weights.reshape(-1),
-        count,
-    )
+    of_pieces = influences.blended(corners[nearest], shares[nearest])
     every = influences.with_rows(lost, of_pieces.at(np.searchsorted(names, pieces)))
     of_vertices = surface.pieces[points]
     vertices = np.flatnonzero(np.isin(of_vertices, names))

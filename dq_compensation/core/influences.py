@@ -149,6 +149,15 @@ class Influences:
         weights[vertices, : others.width] = others.weights
         return Influences(bones, weights)
 
+    def blended(self, vertices: Integers, shares: Floats) -> Influences:
+        """The influences of places between vertices, (m, k), by their shares of them, (m, k)."""
+        count = len(vertices)
+        weights = self.weights[vertices] * shares[:, :, None]
+        rows = np.repeat(np.arange(count), vertices.shape[1] * self.width)
+        return Influences.from_triples(
+            rows, self.bones[vertices].reshape(-1), weights.reshape(-1), count
+        )
+
     def dense(self, bone_count: int) -> Float32s:
         """The weights of all bones on each vertex, shape (n, B)."""
         weights = np.zeros((self.vertex_count, bone_count), np.float32)

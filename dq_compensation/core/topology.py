@@ -116,6 +116,11 @@ class MeshArrays:
     triangle_face: Int32s
     face_material: Int32s
 
+    @property
+    def triangles(self) -> Int32s:
+        """Shape (t, 3), vertices."""
+        return self.corner_vertex[self.triangle_corners]
+
 
 def topology(mesh: MeshArrays) -> Topology:
     """Find the normal groups of a mesh and lay out its triangles for drawing."""
@@ -149,7 +154,7 @@ def topology(mesh: MeshArrays) -> Topology:
     return Topology(
         vertex_count=len(mesh.positions),
         edges=mesh.edges,
-        triangles=mesh.corner_vertex[mesh.triangle_corners],
+        triangles=mesh.triangles,
         triangle_groups=group_of_corner[mesh.triangle_corners],
         triangle_material=mesh.face_material[mesh.triangle_face],
         corner_vertex=mesh.corner_vertex,

@@ -363,10 +363,7 @@ class _Clothes:
         to_armature = object_to_armature(evaluated, rig.evaluated_get(depsgraph))
         there = transformed_points(to_armature, shape.astype(np.float64))
         _require_finite(obj, there)
-        faces = read_mesh_arrays(mesh, shape)
-        triangles = faces.corner_vertex[faces.triangle_corners]
-        of_faces = faces.face_starts, faces.corner_vertex, triangles, faces.triangle_face
-        cloth = ClothMesh(there, *of_faces)
+        cloth = ClothMesh.of(there, read_mesh_arrays(mesh, shape))
         deforming = deforming_bones(rig)
         place = {name: row for row, name in enumerate(names) if name in deforming}
         of_groups = np.full(group_count(obj, entries), -1)

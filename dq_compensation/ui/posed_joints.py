@@ -71,10 +71,11 @@ def choose_posed_joint() -> None:
     angles = 2.0 * np.arccos(np.minimum(np.abs((pairs[:, 0] * pairs[:, 1]).sum(axis=1)), 1.0))
     if angles.max() < _POSED:
         return
-    from_rest = np.arccos(np.minimum(np.abs(pairs[:, 1, 0]), 1.0))
-    most = int(np.where(angles >= max(_POSED, LEAST_PART * angles.max()), from_rest, -1.0).argmax())
+    posed = angles >= max(_POSED, LEAST_PART * angles.max())
+    # The farther from rest a joint is turned, the smaller is w.
+    farthest = int(np.where(posed, np.abs(pairs[:, 1, 0]), 2.0).argmin())
     bones = armature_of(rig).bones
-    choose_joint(armature_of(rig), bones.find([*turned][most]))
+    choose_joint(armature_of(rig), bones.find([*turned][farthest]))
     tag_redraw()
 
 

@@ -235,10 +235,14 @@ class Binding:
         """The mesh as a part of its character."""
         positions = transformed_points(self.object_to_armature, self.rest.astype(np.float64))
         faces = self.mesh_arrays
-        triangles = faces.corner_vertex[faces.triangle_corners]
         pieces = rigid_pieces(self.rest, self.painted_influences, faces.edges, self._islands)
         return LayerMesh(
-            positions, self.influences, self.skeleton, triangles, pieces, self.first_influences
+            positions,
+            self.influences,
+            self.skeleton,
+            faces.triangles,
+            pieces,
+            self.first_influences,
         )
 
     @cached_property

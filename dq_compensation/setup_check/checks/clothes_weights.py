@@ -85,10 +85,8 @@ def _skin_below(subject: Subject) -> tuple[BodySkin, BodyMatches] | None:
     tree = SurfaceTree(body.positions, body.triangles)
     if not _may_differ(subject, body, tree):
         return None
-    faces = read_mesh_arrays(subject.mesh, subject.rest)
-    corners = faces.corner_vertex[faces.triangle_corners]
-    starts = faces.face_starts, faces.corner_vertex, corners, faces.triangle_face
-    return body, BodyMatches.of(ClothMesh(ours, *starts), body, lambda _, __: tree, _LIKENESS)
+    cloth = ClothMesh.of(ours, read_mesh_arrays(subject.mesh, subject.rest))
+    return body, BodyMatches.of(cloth, body, lambda _, __: tree, _LIKENESS)
 
 
 def _may_differ(subject: Subject, body: BodySkin, tree: SurfaceTree) -> bool:
@@ -109,8 +107,7 @@ def _moves(subject: Subject) -> bool:
 
 
 def _triangles(subject: Subject) -> Indices:
-    faces = read_mesh_arrays(subject.mesh, subject.rest)
-    return faces.corner_vertex[faces.triangle_corners].astype(np.intp)
+    return read_mesh_arrays(subject.mesh, subject.rest).triangles.astype(np.intp)
 
 
 def _on_skin(subject: Subject, body: BodySkin, matches: BodyMatches) -> Indices:
