@@ -15,7 +15,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..arrays import Float32s, Int32s
+from ..arrays import Float32s, Int32s, Int64s
 from ..core.influences import Influences
 from ..core.vectors import places_in_rows
 from ..errors import raise_refusal
@@ -109,10 +109,7 @@ def _add_entries(
     """Write the weights of vertex groups into attributes behind those that the mesh has."""
     mesh, entries = mesh_of(obj), read_weights(mesh_of(obj))
     number = {name: place for place, name in enumerate(groups, first_number)}
-    numbers = np.full(group_count(obj, entries), _UNUSED, np.int64)
-    for group in obj.vertex_groups:
-        numbers[group.index] = number.get(group.name, _UNUSED)
-    of_group = numbers[entries.groups]
+    of_group = numbers_of_groups(obj, entries, number)[entries.groups]
     chosen = of_group != _UNUSED
     vertices = entries.vertices[chosen]
     counts = np.bincount(vertices, minlength=entries.vertex_count)
@@ -183,13 +180,22 @@ def kept_influences(
     stay = place.keys() & groups.keys() & (deforming_bones(rig) if rig else set()) - changed
     if stay:
         now = read_weights(mesh_of(obj))
-        of_groups = np.full(group_count(obj, now), -1)
-        of_groups[[groups[name].index for name in stay]] = [place[name] for name in stay]
+        of_groups = numbers_of_groups(obj, now, {name: place[name] for name in stay})
         locked = of_groups[now.groups] >= 0
         vertices = np.concatenate((vertices, now.vertices[locked]))
         bones_of = np.concatenate((bones_of, of_groups[now.groups[locked]]))
         shares = np.concatenate((shares, now.weights[locked]))
     return Influences.from_triples(vertices, bones_of, shares, len(numbers))
+
+
+def numbers_of_groups(
+    obj: bpy.types.Object, entries: VertexGroupWeights, numbers: Mapping[str, int]
+) -> Int64s:
+    """The number of each group that has a name among these, by the index of the group; else -1."""
+    found = np.full(group_count(obj, entries), _UNUSED, np.int64)
+    for group in obj.vertex_groups:
+        found[group.index] = numbers.get(group.name, _UNUSED)
+    return found
 
 
 def group_count(obj: bpy.types.Object, entries: VertexGroupWeights) -> int:

@@ -69,6 +69,7 @@ from ..scene.kept_weights import (
     Store,
     keep_more_weights,
     kept_record,
+    numbers_of_groups,
 )
 from ..scene.kept_weights import restore_refusal as kept_refusal
 from ..scene.kept_weights import restore_weights as restore_kept
@@ -412,8 +413,7 @@ def _digest_of_painted(
     others = skinned.settings.softness_group, skinned.modifier.vertex_group
     names = [*skinned.armature.bones.keys(), *others]
     place = {name: index for index, name in enumerate(names)}
-    groups = np.array([place.get(each.name, -1) for each in skinned.obj.vertex_groups] or [-1])
-    bones = groups[weights.groups]
+    bones = numbers_of_groups(skinned.obj, weights, place)[weights.groups]
     read = bones >= 0
     painted = weights.vertices[read], bones[read], weights.weights[read]
     return digest(*painted, rest, corners)
@@ -716,9 +716,9 @@ def rewrite_soft_copy(skinned: SkinnedObject, record: dict[str, Any]) -> bool:
         return False
     found = read_soft_weights(copy, binding.vertex_count)
     bone_of = {name: bone for bone, name in enumerate(binding.skeleton.names)}
-    bones = np.array([bone_of.get(group.name, -1) for group in copy.vertex_groups], np.int32)
-    own = bones[found.groups] >= 0
-    triples = found.vertices[own], bones[found.groups[own]], found.weights[own]
+    bones = numbers_of_groups(copy, found, bone_of)[found.groups]
+    own = bones >= 0
+    triples = found.vertices[own], bones[own], found.weights[own]
     influences = Influences.from_triples(*triples, binding.vertex_count)
     _write_soft_copy(skinned, copy, binding, influences, record)
     keep_record(mesh_of(copy), RECORD_PROPERTY, record)

@@ -55,6 +55,7 @@ from ..scene.kept_weights import (
     keep_more_weights,
     kept_influences,
     kept_record,
+    numbers_of_groups,
 )
 from ..scene.selected_characters import deformed_meshes
 from ..scene.stack import add_modifier, find_rig
@@ -366,10 +367,7 @@ class _Clothes:
         cloth = ClothMesh.of(there, read_mesh_arrays(mesh, shape))
         deforming = deforming_bones(rig)
         place = {name: row for row, name in enumerate(names) if name in deforming}
-        of_groups = np.full(group_count(obj, entries), -1)
-        for group in obj.vertex_groups:
-            of_groups[group.index] = place.get(group.name, -1)
-        bones = of_groups[entries.groups]
+        bones = numbers_of_groups(obj, entries, place)[entries.groups]
         used = bones >= 0
         triples = entries.vertices[used], bones[used], entries.weights[used]
         if kept_record(obj, PAINTED) is None:
