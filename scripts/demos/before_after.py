@@ -38,6 +38,8 @@ PAGE, CELL, TEXT, ACCENT = (255, 255, 255), (236, 233, 228), (70, 66, 62), (0, 1
 HEADINGS = (("Blender's Armature modifier", TEXT), ("DQ Compensation", ACCENT))
 # In the camera's axes: from where two soft suns shine, how strong, how wide in degrees.
 SUNS = (((-0.8, 0.9, 0.6), 4.2, 20.0), ((0.9, 0.2, -0.5), 1.2, 30.0))
+# How strong the light from all around is; and how far red, green and blue go below skin, metres.
+SKY, SCATTERED = 0.3, (0.006, 0.0027, 0.0018)
 # From the camera to the joint, metres.
 AWAY = 2.0
 
@@ -57,13 +59,19 @@ def close_ups() -> list[tuple[str, NamedPose, Framing]]:
     ]
 
 
-def light(body: bpy.types.Object) -> None:
-    """One colour for a body, soft light, a camera."""
+def light(body: bpy.types.Object, *, scatters: bool = False) -> None:
+    """One colour for a body, soft light, a camera.
+
+    Args:
+        scatters: light goes some millimetres below the surface, and from skin to skin, as in real
+            folds: clay is black there.
+    """
     smooth = cast("bpy.types.SubsurfModifier", body.modifiers.new("Subdivision", "SUBSURF"))
     smooth.levels, smooth.render_levels = 0, 2
-    cast("bpy.types.Mesh", body.data).materials.append(_clay())
+    material = _clay()
+    cast("bpy.types.Mesh", body.data).materials.append(material)
     scene: Any = bpy.context.scene
-    _sky(scene)
+    background = _sky(scene)
     lens = bpy.data.cameras.new("Camera")
     lens.type = "ORTHO"
     camera = bpy.data.objects.new("Camera", lens)
@@ -85,6 +93,14 @@ def light(body: bpy.types.Object) -> None:
     scene.render.film_transparent = True
     scene.view_settings.view_transform = "AgX"
     scene.view_settings.look = "AgX - Medium High Contrast"
+    if scatters:
+        shader = cast("Any", material.node_tree).nodes["Principled BSDF"]
+        shader.inputs["Subsurface Weight"].default_value = 1.0
+        shader.inputs["Subsurface Radius"].default_value = SCATTERED
+        shader.inputs["Subsurface Scale"].default_value = 1.0
+        background.inputs["Strength"].default_value = 2.0 * SKY
+        scene.cycles.max_bounces = scene.cycles.diffuse_bounces = 8
+        scene.view_settings.look = "None"
     scene.render.image_settings.file_format = "PNG"
     scene.render.image_settings.color_mode = "RGBA"
 
@@ -99,14 +115,15 @@ def _clay() -> bpy.types.Material:
     return material
 
 
-def _sky(scene: bpy.types.Scene) -> None:
+def _sky(scene: bpy.types.Scene) -> Any:
     world = bpy.data.worlds.new("Sky")
     scene.world = world
     if world.node_tree is None:
         world.use_nodes = True
     background = cast("Any", world.node_tree).nodes["Background"]
     background.inputs["Color"].default_value = (0.93, 0.95, 1.0, 1.0)
-    background.inputs["Strength"].default_value = 0.3
+    background.inputs["Strength"].default_value = SKY
+    return background
 
 
 def look(pose: NamedPose, framing: Framing, rig: bpy.types.Object, skeleton: Skeleton) -> None:

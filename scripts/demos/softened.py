@@ -89,12 +89,16 @@ def sheet(
     return page
 
 
-def lit_human() -> tuple[bpy.types.Object, bpy.types.Object, Skeleton]:
-    """The human with Preserve Volume, its armature and skeleton, in a file with light."""
+def lit_human(*, scatters: bool = False) -> tuple[bpy.types.Object, bpy.types.Object, Skeleton]:
+    """The human with Preserve Volume, its armature and skeleton, in a file with light.
+
+    Args:
+        scatters: of `before_after.light`.
+    """
     bpy.ops.wm.read_factory_settings(use_empty=True)
     dq_compensation.register()
     body, rig = build_human(RIG)
-    light(body)
+    light(body, scatters=scatters)
     armature = cast("bpy.types.ArmatureModifier", body.modifiers["Armature"])
     armature.use_deform_preserve_volume = True
     return body, rig, bind(body, bpy.context.evaluated_depsgraph_get()).skeleton

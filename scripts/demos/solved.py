@@ -31,7 +31,7 @@ CLOSE_UPS = (
 
 def main() -> int:
     start = time.monotonic()
-    body, rig, skeleton = lit_human()
+    body, rig, skeleton = lit_human(scatters=True)
     wanted = [
         (label, NamedPose(label, joint, parent, {joint: rotation(degrees)}), framing)
         for label, joint, parent, degrees, framing in CLOSE_UPS

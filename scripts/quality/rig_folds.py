@@ -130,7 +130,7 @@ def picture(
     obj = bpy.data.objects.new("Shown", mesh)
     scene: Any = bpy.context.scene
     scene.collection.objects.link(obj)
-    light(obj)
+    light(obj, scatters=True)
     obj.modifiers.clear()
     scene.render.resolution_x = scene.render.resolution_y = _SIZE
     scene.cycles.samples = _SAMPLES

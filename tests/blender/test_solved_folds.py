@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.flesh import contact, outer_side, solving
+from dq_compensation.analysis.flesh import base_springs, contact, solving
 from dq_compensation.analysis.flesh.region import FleshRegion
 from dq_compensation.analysis.flesh.solving import KeptPose, SolvedFolds, solve_folds
 from dq_compensation.analysis.flesh.way import WayToPose
@@ -135,9 +135,9 @@ def outer_sign() -> float:
 
 
 def without_springs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing draws the outer side of bends to the base."""
-    for name in ("_HINGE", "_BALL"):
-        monkeypatch.setattr(outer_side, name, 0.0)
+    """Nothing draws flesh to the base."""
+    for name in ("_HINGE", "_BALL", "_HINGE_AROUND", "_BALL_AROUND"):
+        monkeypatch.setattr(base_springs, name, 0.0)
 
 
 def of_all(found: SolvedFolds, count: int) -> Array:
@@ -183,6 +183,18 @@ def test_the_outer_side_of_a_bend_keeps_the_shape_of_the_base(
     without_springs(monkeypatch)
     free = moved(limb().solved())
     assert drawn < 0.5 * free
+
+
+def test_a_base_that_crosses_nowhere_is_changed_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bend of 50 degrees. Flesh alone moves the skin there more than twice as far."""
+    gentle = replace(limb(), degrees=50.0)
+
+    def moved() -> float:
+        return float(np.linalg.norm(gentle.solved().offsets[0]))
+
+    drawn = moved()
+    monkeypatch.setattr(base_springs, "_HINGE_AROUND", 0.0)
+    assert moved() > 2.0 * drawn
 
 
 def test_the_end_of_the_region_stays_where_the_base_has_it() -> None:

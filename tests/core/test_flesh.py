@@ -10,6 +10,8 @@ import pytest
 from bodies import skeleton_of_points
 from numpy.typing import NDArray
 
+from dq_compensation.analysis.flesh import base_springs
+from dq_compensation.analysis.flesh.base_springs import Springs, where_sound
 from dq_compensation.analysis.flesh.block_solver import SlicedSystem
 from dq_compensation.analysis.flesh.contact import (
     GAP,
@@ -22,7 +24,6 @@ from dq_compensation.analysis.flesh.contact import (
 from dq_compensation.analysis.flesh.elasticity import AVERAGED, VOLUME, Flesh
 from dq_compensation.analysis.flesh.lattice import CORNERS, Lattice
 from dq_compensation.analysis.flesh.minimiser import Minimiser
-from dq_compensation.analysis.flesh.outer_side import Springs
 from dq_compensation.analysis.flesh.region import FleshRegion
 from dq_compensation.core.dual_quaternion import matrices_from_quaternions
 from dq_compensation.core.influences import Influences
@@ -265,6 +266,28 @@ def test_two_balls_pressed_together_do_not_cross() -> None:
     rows = np.argsort(-np.abs(slope).reshape(-1))[:12]
     expected = differences(contact.energy, places, rows, 1e-6)
     assert slope.reshape(-1)[rows] == pytest.approx(expected, rel=1e-5, abs=1e-8)
+
+
+def test_skin_is_sound_where_it_is_not_inside_other_flesh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two balls pushed into each other by 0.8.
+
+    Inside is what is nearer to the other's middle than 1, but for its facets, 0.05, and for the
+    triangles that cross, which are up to 0.45 long.
+    """
+    region = two_balls().region
+    middles = np.where(region.rest[:, :1] > 0.0, 0.6, -0.6) * np.array([1.0, 0.0, 0.0])
+    skin = region.rest + np.where(region.rest[:, :1] > 0.0, -0.7, 0.7) * np.array([1.0, 0.0, 0.0])
+    outside = np.linalg.norm(skin + middles, axis=1) - 1.0
+    assert np.count_nonzero(outside < -0.05) > 20
+    whole = where_sound(region, skin, SurfaceTree)
+    assert where_sound(region, region.rest, SurfaceTree).min() == 1.0
+    for name in ("_RINGS", "_ROUNDS"):
+        monkeypatch.setattr(base_springs, name, 0)
+    found = where_sound(region, skin, SurfaceTree)
+    assert (found[outside < -0.05] == 0.0).all()
+    assert (found[outside > 0.45] == 1.0).all()
+    assert (whole <= found).all()
+    assert whole[outside.argmax()] > 0.9
 
 
 def test_the_lattice_of_a_ball() -> None:

@@ -53,6 +53,9 @@ class NearestSearch:
             faces.append(near[best])
         return np.array(places), np.array(faces)
 
+    def first_hits(self, points: Any, ways: Any, farthest: float) -> Any:
+        raise NotImplementedError
+
     def crossings(self) -> Any:
         raise NotImplementedError
 

@@ -3,7 +3,7 @@
 Bones that move alike in a pose are one *body*. Each node belongs to one, by the weights of the skin
 next to it. What is near the bones of its own body is their *core*, and follows the body; so does
 the *border* of the region, which follows the skin as the base deforms it, too. To where the base
-has the outer side of bends springs draw the flesh: `outer_side`.
+has them springs draw other nodes: `base_springs`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from ...arrays import Booleans, Float64s, Floats, Indices, Int64s
 from ...core.skeleton import Skeleton, depths
 from ...core.vectors import dots, transformed_points, unit_or
+from .base_springs import Springs, stiffness_to_base
 from .lattice import Lattice
-from .outer_side import Springs, outer_stiffness
 from .region import FleshRegion, distances_from_segments
 from .way import WayToPose
 
@@ -68,7 +68,8 @@ class HeldNodes:
         body: shape (N,), of each node.
         border: shape (N,), bool.
         held: shape (N,), bool; of the cores and of the border.
-        springs: on the other nodes.
+        outer, around: shape (N,), the stiffness of springs on the other nodes: on the outer side,
+            and where the base is sound.
         with_skin: shape (k,), the nodes of the border and those with springs.
         telling: shape (k, 4), vertices of the region, and `told`, how much each says of these.
         depth: shape (N,), 0 at the bone to 1 at the skin.
@@ -81,7 +82,8 @@ class HeldNodes:
     body: Int64s
     border: Booleans
     held: Booleans
-    springs: Springs
+    outer: Float64s
+    around: Float64s
     with_skin: Indices
     telling: Indices
     told: Float64s
@@ -113,16 +115,22 @@ class HeldNodes:
         held = (share < thickness[core]) & (lattice.depths < 0.0)
         held &= (own < _OWN * other) & (own_posed < _OWN * other_posed)
         held |= border
-        stiffness = np.where(held, 0.0, outer_stiffness(lattice, posed, places))
-        with_skin = np.flatnonzero(border | (stiffness > 0.0))
+        outer, around = stiffness_to_base(lattice, posed, places)
+        outer[held] = around[held] = 0.0
+        with_skin = np.flatnonzero(border | (outer > 0.0) | (around > 0.0))
         telling, squares = _nearest_vertices(lattice, lattice.nodes[with_skin], _TELLING)
         told = 1.0 / (squares + _SMALLEST**2)
         told /= told.sum(axis=1, keepdims=True)
-        springs = Springs(stiffness)
         return cls(
-            lattice, way, reference, bodies, body, border, held, springs, with_skin, telling, told,
-            share,
+            lattice, way, reference, bodies, body, border, held, outer, around, with_skin, telling,
+            told, share,
         )  # fmt: skip
+
+    def springs(self, sound: Floats) -> Springs:
+        """The springs, where the base is sound by so much, shape (v,): `where_sound`."""
+        part = np.zeros(len(self.around))
+        part[self.with_skin] = (self.told * sound[self.telling]).sum(axis=1)
+        return Springs(np.maximum(self.outer, part * self.around))
 
     def to_reference(self, share: float) -> Float64s:
         """The matrix (4, 4) from armature space to where the reference stands still."""

@@ -14,6 +14,7 @@ from ...core.skin_at_rest import SkinAtRest
 from ...core.vectors import smooth_step, transformed_points
 from ...errors import UserError
 from ..limbs import Limbs
+from .base_springs import where_sound
 from .block_solver import SlicedSystem, StiffenedSystem
 from .bones import BORDER, HeldNodes
 from .contact import Contact, carried
@@ -152,10 +153,11 @@ def solve_folds(
     yield 0.03
     measures = SkinMeasures(region, search_of)
     held = HeldNodes.of(lattice, WayToPose(skin.skeleton, pose))
+    sound = [where_sound(region, each.base[region.vertices], search_of) for each in kept]
     fade = smooth_step(region.relative(region.rest), _FADED, _WHOLE)[:, None]
     offsets, reports = list[Float64s](), list[SolvedReport]()
     for step in _STEP_PARTS:
-        walk = _Walk(lattice, held, kept, step / fineness)
+        walk = _Walk(lattice, held, kept, sound, step / fineness)
         for number, each in enumerate(kept):
             converged = yield from walk.to(number)
             base = np.asarray(each.base, np.float64)[region.vertices]
@@ -206,7 +208,12 @@ class _Walk:
     """The state of a walk from rest: where the nodes are."""
 
     def __init__(
-        self, lattice: Lattice, held: HeldNodes, kept: Sequence[KeptPose], step_part: float
+        self,
+        lattice: Lattice,
+        held: HeldNodes,
+        kept: Sequence[KeptPose],
+        sound: Sequence[Float64s],
+        step_part: float,
     ) -> None:
         self._step_part = step_part
         self._lattice, self._held, self._kept = lattice, held, kept
@@ -219,7 +226,7 @@ class _Walk:
         self._ways = [np.zeros((len(vertices), 3))]
         self._ways += [held.base_ways(each.share, each.base[vertices]) for each in kept]
         self._shares = np.array([0.0, *(each.share for each in kept)])
-        self._plain = self._factored()
+        self._sound = [np.ones(len(vertices)), *sound]
         self._share = 0.0
         # What was missing in the step before, shape (3, f), and how large that step was.
         self._lacked = np.zeros((3, len(self._free))), 1.0
@@ -234,6 +241,8 @@ class _Walk:
     def to(self, number: int) -> Generator[float, None, bool]:
         """Go on to a kept pose; returns whether it came to rest."""
         first, last = self._shares[number : number + 2].tolist()
+        self._springs = self._held.springs(np.minimum(*self._sound[number : number + 2]))
+        self._plain = self._factored()
         turn = self._held.way.turn(first, last, self._held.reference)
         share, converged = first, False
         while share < last:
@@ -252,6 +261,8 @@ class _Walk:
         first, last = self._shares[number : number + 2]
         between = (share - first) / (last - first)
         ways = (1.0 - between) * self._ways[number] + between * self._ways[number + 1]
+        if is_kept:
+            self._springs = self._held.springs(self._sound[number + 1])
         free, self._targets = self._free, self._held.places(share, ways)
         taken = self._places + self._taken_along(self._targets)
         places = taken.copy()
@@ -274,7 +285,7 @@ class _Walk:
         def energy(of_free: Float64s) -> tuple[float, Float64s]:
             places[:, free] = of_free
             value, slope = self._flesh.energy(places)
-            drawn, pull = self._held.springs.energy(places - self._targets)
+            drawn, pull = self._springs.energy(places - self._targets)
             pushed, force = self._contact.energy(places)
             slope += pull
             if force is not None:
@@ -320,7 +331,7 @@ class _Walk:
         free, fixed, system = self._free, self._fixed, self._plain
         change, away = np.zeros_like(self._places), self._places - targets
         change[:, fixed] = -away[:, fixed]
-        pull = self._flesh.stiffness(change) + self._held.springs.stiffness * away
+        pull = self._flesh.stiffness(change) + self._springs.stiffness * away
         ways = self._contact.stiff_ways(self._places, _TOUCHING)
         if ways is not None:
             pull += ways.pull(change)
@@ -342,7 +353,7 @@ class _Walk:
             self._flesh.stiffness_places,
             self._flesh.stiffness_entries(hardness),
         )
-        values += np.where(rows == columns, self._held.springs.stiffness[rows], 0.0)
+        values += np.where(rows == columns, self._springs.stiffness[rows], 0.0)
         inner = (place[rows] >= 0) & (place[columns] >= 0)
         rows, columns, values = rows[inner], columns[inner], values[inner]
         axis = int(np.ptp(lattice.nodes, axis=0).argmax())

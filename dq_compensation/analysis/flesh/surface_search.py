@@ -19,6 +19,15 @@ class SurfaceSearch(Protocol):
         """
         ...
 
+    def first_hits(self, points: Floats, ways: Floats, farthest: float) -> Indices:
+        """The triangles (m,) that rays from points (m, 3) meet first; -1 for none.
+
+        Args:
+            ways: shape (m, 3), unit; 0 meets nothing.
+            farthest: the length of the rays.
+        """
+        ...
+
     def crossings(self) -> Int64s:
         """Pairs of triangles (k, 2) that cross and share no vertex, the lower index first."""
         ...

@@ -58,6 +58,13 @@ class SurfaceTree:
         places = np.array([each[0] for each in found], np.float64).reshape(-1, 3)
         return places, np.array([each[2] for each in found], np.intp)
 
+    def first_hits(self, points: Floats, ways: Floats, farthest: float) -> Indices:
+        """The triangles (m,) that rays from points (m, 3) along unit ways meet first, or -1."""
+        cast = self._tree.ray_cast
+        rays = zip(points.tolist(), ways.tolist(), strict=True)
+        found = [cast(point, way, farthest)[2] for point, way in rays]
+        return np.array([-1 if each is None else each for each in found], np.intp)
+
     def crossings(self) -> Indices:
         """The pairs of triangles that cross and share no vertex, (k, 2), lower index first."""
         pairs = _overlaps(self._tree)
