@@ -14,7 +14,7 @@ TAGS = {"3D View", "Animation", "Bake", "Geometry Nodes", "Object", "Paint", "Pi
 
 
 def shipped_files() -> set[str]:
-    patterns = ("dq_compensation/**/*.py", "shaders/**/*.glsl", "presets/**/*.py")
+    patterns = ("dq_compensation/**/*.py", "shaders/**/*.glsl", "presets/**/*.py", "sample/*")
     files = {path for pattern in patterns for path in PROJECT.glob(pattern)}
     names = {path.relative_to(PROJECT).as_posix() for path in files}
     return names | {"blender_manifest.toml", "__init__.py", "LICENSE"}
