@@ -78,8 +78,8 @@ def _read() -> Arrays:
 
 
 def _armature(arrays: Arrays, collection: Collection) -> Object:
-    armature = bpy.data.armatures.new("Sample Rig")
-    rig = bpy.data.objects.new("Sample Rig", armature)
+    armature = bpy.data.armatures.new("Human Rig")
+    rig = bpy.data.objects.new("Human Rig", armature)
     collection.objects.link(rig)
     rig.show_in_front, armature.display_type = True, "STICK"
     names = arrays["names"].tolist()
@@ -103,10 +103,10 @@ def _armature(arrays: Arrays, collection: Collection) -> Object:
 
 def _mesh(arrays: Arrays, collection: Collection) -> Object:
     vertices = arrays["lowest"] + arrays["step"] * arrays["vertices"].T
-    mesh = bpy.data.meshes.new("Sample Human")
+    mesh = bpy.data.meshes.new("Human")
     mesh.from_pydata(vertices, [], arrays["faces"].T.tolist())
     mesh.polygons.foreach_set("use_smooth", np.ones(len(mesh.polygons), np.bool_))
-    obj = bpy.data.objects.new("Sample Human", mesh)
+    obj = bpy.data.objects.new("Human", mesh)
     collection.objects.link(obj)
     for name in arrays["names"].tolist():
         obj.vertex_groups.new(name=name)

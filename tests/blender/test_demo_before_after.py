@@ -16,10 +16,10 @@ def test_before_is_on_the_left_and_after_on_the_right_at_the_same_places() -> No
         for half in (100, 200)
     ]
     page = sheet(labels, halves)
-    # 16 : 9, as the page of the extension wants it.
-    assert page.size == (1280, 720)
-    columns = (160, 472, 808, 1120)
-    for row, y in enumerate((210, 540)):
+    # As the page of the extension wants it.
+    assert page.size == (1920, 1080)
+    columns = (240, 708, 1212, 1680)
+    for row, y in enumerate((315, 810)):
         found = [page.getpixel((x, y)) for x in columns]
         cells = [2 * row, 2 * row + 1]
         assert found == [(half, 0, 50 * cell) for half in (100, 200) for cell in cells]
@@ -38,9 +38,9 @@ def test_soft_weights_are_below_what_they_are_compared_with() -> None:
         for row in (100, 200)
     ]
     page = softened.sheet([label for label, *_ in wanted], rows)
-    assert page.size == (1280, 720)
-    for y, row in ((200, 100), (540, 200)):
-        found = [page.getpixel((x, y)) for x in (170, 482, 794, 1106)]
+    assert page.size == (1920, 1080)
+    for y, row in ((300, 100), (810, 200)):
+        found = [page.getpixel((x, y)) for x in (255, 723, 1191, 1659)]
         assert found == [(row, 0, 50 * cell) for cell in range(4)]
     names = set(load_human_arrays(softened.RIG).names)
     for _, pose, _ in wanted:

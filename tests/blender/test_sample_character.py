@@ -133,6 +133,20 @@ def test_it_is_enabled_as_it_is_and_the_check_finds_no_fault() -> None:
     np.testing.assert_array_equal(evaluated_positions(mesh), before)
 
 
+def test_it_is_added_from_a_folder_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "human.npz"
+    path.write_bytes(PATH.read_bytes())
+    path.chmod(0o444)
+    tmp_path.chmod(0o555)
+    monkeypatch.setattr(sample_character, "PATH", path)
+    added()
+    # For root, folders have no permissions.
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == PATH.read_bytes()
+
+
 def test_it_waits_for_object_mode() -> None:
     mesh, _ = added()
     with edit_mode(mesh):
