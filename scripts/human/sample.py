@@ -14,9 +14,15 @@ from numpy.typing import NDArray
 from dq_compensation.sample.sample_character import PATH
 from human.first_minute import RIG, rotations
 from human.model import load_human_arrays
+from human.poses import Rotations, rotation
 
 # The largest number of 16 bits, and the sum of the weights of a vertex.
 _STEPS, _WHOLE = 65535, 255
+
+
+def pose() -> Rotations:
+    """That of the first minute, and a raised thigh."""
+    return {**rotations(), "thigh_l": rotation(-95.0), "calf_l": rotation(80.0)}
 
 
 def sample_arrays() -> dict[str, NDArray[Any]]:
@@ -28,7 +34,7 @@ def sample_arrays() -> dict[str, NDArray[Any]]:
     step = np.float32((standing.max(axis=0) - lowest).max() / _STEPS)
     weights = _whole_weights(human.weight_vertex, human.weight)
     kept = weights > 0
-    turned = rotations()
+    turned = pose()
     return {
         "vertices": np.round((standing - lowest) / step).astype(np.uint16).T,
         "lowest": lowest,

@@ -15,9 +15,9 @@ from dq_compensation import api
 from dq_compensation.sample import sample_character
 from dq_compensation.sample.sample_character import NAME, PATH
 from dq_compensation.ui import panels
-from human.first_minute import RIG, rotations
+from human.first_minute import RIG
 from human.model import HumanArrays, load_human_arrays
-from human.sample import sample_arrays
+from human.sample import pose, sample_arrays
 from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.scene_builders import edit_mode, evaluated_positions
 
@@ -81,9 +81,9 @@ def test_mesh_weights_and_bones_are_those_of_the_model(human: HumanArrays) -> No
     assert parents == [human.names[p] if p >= 0 else "" for p in human.parents]
 
 
-def test_it_is_posed_as_the_readme_says() -> None:
+def test_it_is_posed() -> None:
     _, rig = added()
-    wanted = rotations()
+    wanted = pose()
     for bone in rig.pose.bones:
         turned = wanted.get(bone.name, (1.0, 0.0, 0.0, 0.0))
         np.testing.assert_allclose(bone.rotation_quaternion, turned, atol=1e-6)
