@@ -20,7 +20,7 @@ ANIMATION = "motion.webp"
 RENDERS = tuple(
     f"listing/{name}.jpg" for name in ("solved", "softened", "before_after", "dressed", "crowd")
 )
-SCREENSHOTS = ("comparison.png", "by_example.jpg", "setup_check.jpg")
+SCREENSHOTS = ("by_example.jpg", "setup_check.jpg")
 FEATURED, *PREVIEWS = (*RENDERS, *SCREENSHOTS)
 SIZE = (1920, 1080)
 BACKGROUND = (38, 38, 38)
