@@ -63,10 +63,10 @@ POSE = {
 }
 _UP = (0.0, 0.0, 1.0)
 # The size of each picture, and what it shows: the whole, the shoulder, the hip.
-_FIGURE, _DETAIL = (456, 930), (456, 459)
+_FIGURE, _DETAIL = (456, 966), (456, 477)
 SHOWN = (
     (_FIGURE, "pelvis", Framing(1.0, 0.2, 1.9, (0.75, -1.0, 0.1), _UP, shift=(0.03, 0.08))),
-    (_DETAIL, "upperarm_l", Framing(0.2, 0.2, 1.0, (0.35, -1.0, -0.1), _UP)),
+    (_DETAIL, "upperarm_l", Framing(0.19, 0.2, 1.0, (0.35, -1.0, -0.1), _UP, shift=(0.12, -0.3))),
     (_DETAIL, "thigh_l", Framing(0.22, 0.2, 1.5, (1.0, -0.25, 0.1), _UP)),
 )
 
