@@ -17,9 +17,7 @@ from PIL import Image
 from listing_icon import icon
 
 ANIMATION = "motion.webp"
-RENDERS = tuple(
-    f"listing/{name}.jpg" for name in ("solved", "softened", "before_after", "dressed", "crowd")
-)
+RENDERS = tuple(f"listing/{name}.jpg" for name in ("solved", "softened", "dressed", "crowd"))
 SCREENSHOTS = ("by_example.jpg", "setup_check.jpg")
 FEATURED, *PREVIEWS = (*RENDERS, *SCREENSHOTS)
 SIZE = (1920, 1080)

@@ -36,7 +36,7 @@ GAP, BETWEEN, HEADER = 12, 48, 102
 IN_MANUAL = 2 / 3
 SAMPLES = 24
 PAGE, CELL, TEXT, ACCENT = (255, 255, 255), (236, 233, 228), (70, 66, 62), (0, 122, 90)
-HEADINGS = (("Blender's Armature modifier", TEXT), ("DQ Compensation", ACCENT))
+HEADINGS = (("Blender's Armature modifier", TEXT), ("DQ Compensation, as painted", ACCENT))
 # In the camera's axes: from where two soft suns shine, how strong, how wide in degrees.
 SUNS = (((-0.8, 0.9, 0.6), 4.2, 20.0), ((0.9, 0.2, -0.5), 1.2, 30.0))
 # From the camera to the joint, metres.
