@@ -37,6 +37,13 @@ def test_holds_the_files_as_they_are_in_the_project(archive: Path) -> None:
     assert differing == []
 
 
+def test_is_not_larger_than_its_readers_expect(archive: Path) -> None:
+    """Code, pages and the sample character are 3 MB. Large pictures and animations do not ship."""
+    assert archive.stat().st_size < 3_100_000
+    with zipfile.ZipFile(archive) as opened:
+        assert [name for name in opened.namelist() if "listing" in name or "webp" in name] == []
+
+
 def test_name_has_the_manifests_version(archive: Path) -> None:
     assert archive.name == f"dq_compensation-{manifest()['version']}.zip"
 
