@@ -18,7 +18,7 @@ from listing_icon import icon
 
 ANIMATION = "motion.webp"
 RENDERS = tuple(f"listing/{name}.jpg" for name in ("solved", "softened", "dressed", "crowd"))
-SCREENSHOTS = ("by_example.jpg", "setup_check.jpg")
+SCREENSHOTS = ("listing/window.jpg", "by_example.jpg", "setup_check.jpg")
 FEATURED, *PREVIEWS = (*RENDERS, *SCREENSHOTS)
 SIZE = (1920, 1080)
 BACKGROUND = (38, 38, 38)
