@@ -7,9 +7,10 @@
 # make demo-softened   the picture of soft weights: docs/softened.jpg
 # make demo-twisted   the picture of spread twists: docs/spread_twist.jpg
 # make demo-solved   the picture of solved folds: docs/solved.jpg
+# make demo-motion   the animation of the README: docs/motion.webp
 # make demo-clothes   the picture of Weights from Body: docs/clothes.jpg
 # make demo-dressed   the picture of a dressed human: docs/dressed.jpg; build/demo/dressed.blend
-# make demo-crowd   a crowd of fifty, baked and rendered by Cycles: build/demo/crowd.png
+# make demo-crowd   a crowd of fifty, baked and rendered by Cycles: build/demo/crowd.jpg
 # make test    before a commit: lint, types, all tests on Blender 5.2, on 4.5 and 4.2 those that
 #              depend on the version, the installed zip; about 7 minutes on two cores
 # make test-all    all tests on all three, and the demo
@@ -43,7 +44,7 @@ ENGINES := tests/engines/node_modules/.package-lock.json
 ON_CARD := skinning measured_compensation twist_limbs solved_shapes normals playback softness example_poses \
 	shape_keys_of_takes bendy_bones
 
-.PHONY: help demo demo-by-example demo-exports demo-methods demo-softened demo-twisted demo-solved demo-clothes demo-dressed demo-crowd test test-all test-engines test-card soak test-gui release quality benchmark benchmark-card benchmark-farm build setup lint format types
+.PHONY: help demo demo-by-example demo-exports demo-methods demo-softened demo-twisted demo-solved demo-motion demo-clothes demo-dressed demo-crowd test test-all test-engines test-card soak test-gui release quality benchmark benchmark-card benchmark-farm build setup lint format types
 .PHONY: test-5.2 test-4.5 test-4.2 clean
 
 help:
@@ -82,6 +83,10 @@ demo-twisted:
 demo-solved:
 	@$(SETUP) 5.2
 	@$(PYTHON_5_2) scripts/run.py demos.solved
+
+demo-motion:
+	@$(SETUP) 5.2
+	@$(PYTHON_5_2) scripts/run.py demos.motion
 
 demo-clothes:
 	@$(SETUP) 5.2

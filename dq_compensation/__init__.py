@@ -24,6 +24,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.posed_joints",
     ".ui.joints",
     ".ui.panels",
+    ".sample.operators",
     ".setup_check.operators",
     ".folds.operators",
     ".examples.operators",

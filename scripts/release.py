@@ -22,6 +22,8 @@ from listing import missing_from_listing, write_listing
 from manual_pages import ManualError
 
 LISTING = PROJECT / "build" / "release"
+# Of the release notes.
+MOST_LINES = 10
 
 
 def main() -> int:
@@ -61,15 +63,20 @@ def changelog_refusals(version: str, changelog: str) -> list[str]:
     reasons = []
     if not re.fullmatch(r" - \d{4}-\d{2}-\d{2}", heading[1]):
         reasons.append(f"The section [{version}] of CHANGELOG.md has no date.")
-    if not release_notes(version, changelog):
-        reasons.append(f"The section [{version}] of CHANGELOG.md is empty.")
+    notes = release_notes(version, changelog)
+    if not notes:
+        reasons.append(f"The section [{version}] of CHANGELOG.md does not begin with a summary.")
+    if len(notes.splitlines()) > MOST_LINES:
+        reasons.append(
+            f"The summary of [{version}] in CHANGELOG.md has more than {MOST_LINES} lines."
+        )
     return reasons
 
 
 def release_notes(version: str, changelog: str) -> str:
-    """The text of a version's section, without its heading."""
+    """The summary with which a version's section begins."""
     section = re.search(
-        rf"^## \[{re.escape(version)}\].*?\n(.*?)(?=^## |\Z)",
+        rf"^## \[{re.escape(version)}\].*?\n(.*?)(?=^##|\Z)",
         changelog,
         flags=re.MULTILINE | re.DOTALL,
     )

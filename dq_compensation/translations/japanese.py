@@ -452,6 +452,8 @@ TEXTS: dict[str, str] = {
     "Leave vertices that have weights as they are; the others go on from these": "ウェイトのある頂点はそのままにし、他の頂点をそこから続けます",
     "Mix": "ミックス",
     "How much of the new weights is mixed into the present ones": "新しいウェイトを現在のものにどれだけ混ぜるか",
+    "Add Sample Character": "サンプルキャラクターを追加",
+    "Add a posed human at the 3D cursor, to try DQ Compensation on. It is in the public domain": "DQ Compensation を試すための、ポーズを付けた人体を3Dカーソルの位置に追加します。パブリックドメインです",
     "Test Motion": "モーションをテスト",
     "Bend and twist the joints of the character one after the other, on a copy that is in no file: first those of the selected bones, then those in view. Left and Right Arrow: another joint; Up and Down Arrow: how far; S: without solved shapes, and with them; Esc or a click ends it": "ファイルに残らないコピーの上で、キャラクターのジョイントを順に曲げ、ひねります。選択したボーンのジョイント、次に見えているジョイントの順です。左右の矢印：別のジョイント、上下の矢印：角度、S：解いたシェイプの有無、Esc またはクリックで終了",
     "How far the joints turn: 1 as far as in a bake to bones": "ジョイントをどれだけ回すか。1 は「ボーンにベイク」と同じ",

@@ -452,6 +452,8 @@ TEXTS: dict[str, str] = {
     "Leave vertices that have weights as they are; the others go on from these": "保留已有权重的顶点；其他顶点从它们延续",
     "Mix": "混合",
     "How much of the new weights is mixed into the present ones": "新权重混入现有权重的程度",
+    "Add Sample Character": "添加示例角色",
+    "Add a posed human at the 3D cursor, to try DQ Compensation on. It is in the public domain": "在 3D 游标处添加一个摆好姿势的人体，用来试用 DQ Compensation。它属于公共领域",
     "Test Motion": "测试动作",
     "Bend and twist the joints of the character one after the other, on a copy that is in no file: first those of the selected bones, then those in view. Left and Right Arrow: another joint; Up and Down Arrow: how far; S: without solved shapes, and with them; Esc or a click ends it": "在不存入文件的副本上，依次弯曲和扭曲角色的关节：先是所选骨骼的关节，然后是视图中的关节。左右方向键：切换关节；上下方向键：幅度；S：有无解算形状；Esc 或单击结束",
     "How far the joints turn: 1 as far as in a bake to bones": "关节转动多少：1 与“烘焙到骨骼”相同",

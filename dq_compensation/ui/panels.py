@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import bpy
 from bpy.props import StringProperty
 from bpy.types import Context, Event, Menu, Object, Operator, UILayout
 
@@ -15,6 +16,7 @@ from ..lifecycle import enabling
 from ..painting.compensation_weights import PAINTED_GROUPS
 from ..painting.panel import PaintPanel, draw_group
 from ..pipeline.takes.panel import PlaybackPanel
+from ..sample.operators import DQC_OT_add_sample_character
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, telling_name
 from ..scene.copies import copied_character
@@ -177,7 +179,7 @@ _SUB_PANELS: tuple[type[SubPanel], ...] = (
 
 
 class DQC_MT_help(Menu):
-    """The pages of the manual, in the order of the panels."""
+    """The pages of the manual, in the order of the panels, and the sample character."""
 
     bl_label = "Manual"
 
@@ -193,6 +195,8 @@ class DQC_MT_help(Menu):
         for title, page, section in pages:
             button: Any = self.layout.operator(DQC_OT_help.bl_idname, text=title)
             button.page, button.section = page, section
+        self.layout.separator()
+        self.layout.operator(DQC_OT_add_sample_character.bl_idname, icon="OUTLINER_OB_ARMATURE")
 
 
 class VIEW3D_PT_dq_compensation(SidebarPanel):
@@ -219,6 +223,9 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
     if text:
         draw_sentence(layout, context, text, "INFO")
     if not characters:
+        # A new file: there is nothing to select.
+        if not bpy.data.armatures:
+            layout.operator(DQC_OT_add_sample_character.bl_idname, icon="OUTLINER_OB_ARMATURE")
         return
     layout = layout.column()
     layout.enabled = not _is_shaped(context)

@@ -30,12 +30,13 @@ from leaving import leave
 
 PICTURE = PROJECT / "build" / "demo" / "before_after.jpg"
 
-# The whole is 1280 x 720.
-CELL_WIDTH, CELL_HEIGHT, LABEL_HEIGHT = 304, 296, 30
-GAP, BETWEEN, HEADER = 8, 32, 68
+# The whole is 1920 x 1080, as listings show it; the manual shows two thirds of it.
+CELL_WIDTH, CELL_HEIGHT, LABEL_HEIGHT = 456, 444, 45
+GAP, BETWEEN, HEADER = 12, 48, 102
+IN_MANUAL = 2 / 3
 SAMPLES = 24
 PAGE, CELL, TEXT, ACCENT = (255, 255, 255), (236, 233, 228), (70, 66, 62), (0, 122, 90)
-HEADINGS = (("Blender's Armature modifier", TEXT), ("DQ Compensation", ACCENT))
+HEADINGS = (("Blender's Armature modifier", TEXT), ("DQ Compensation, as painted", ACCENT))
 # In the camera's axes: from where two soft suns shine, how strong, how wide in degrees.
 SUNS = (((-0.8, 0.9, 0.6), 4.2, 20.0), ((0.9, 0.2, -0.5), 1.2, 30.0))
 # How strong the light from all around is; and how far red, green and blue go below skin, metres.
@@ -173,20 +174,28 @@ def sheet(labels: list[str], halves: list[list[Image.Image]]) -> Image.Image:
     pen = ImageDraw.Draw(page)
     for number, (pictures, (heading, colour)) in enumerate(zip(halves, HEADINGS, strict=True)):
         left = GAP + number * (half + BETWEEN)
-        pen.text((left + half // 2, HEADER // 2), heading, colour, font(34), anchor="mm")
+        pen.text((left + half // 2, HEADER // 2), heading, colour, font(51), anchor="mm")
         for place, (label, picture) in enumerate(zip(labels, pictures, strict=True)):
             row, column = divmod(place, 2)
             x = left + column * (CELL_WIDTH + GAP)
             y = HEADER + row * (CELL_HEIGHT + LABEL_HEIGHT)
             page.paste(picture, (x, y))
             below = (x + CELL_WIDTH // 2, y + CELL_HEIGHT + LABEL_HEIGHT // 2)
-            pen.text(below, label, TEXT, font(20), anchor="mm")
+            pen.text(below, label, TEXT, font(30), anchor="mm")
     return page
+
+
+def save(page: Image.Image, path: Path) -> None:
+    """Save a picture for the manual, and as it is beside it, in the folder `listing`."""
+    large = path.parent / "listing" / path.name
+    large.parent.mkdir(parents=True, exist_ok=True)
+    page.save(large, quality=88, optimize=True)
+    size = (round(page.width * IN_MANUAL), round(page.height * IN_MANUAL))
+    page.resize(size, Image.Resampling.LANCZOS).save(path, quality=88, optimize=True)
 
 
 def main() -> int:
     start = time.monotonic()
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
     bpy.ops.wm.read_factory_settings(use_empty=True)
     dq_compensation.register()
     print("One human before and after, by Cycles", flush=True)
@@ -200,7 +209,7 @@ def main() -> int:
             body.select_set(True)
             bpy.ops.dqc.enable()
         halves.append(pictures(wanted, rig, skeleton))
-    sheet([label for label, *_ in wanted], halves).save(PICTURE, quality=88, optimize=True)
+    save(sheet([label for label, *_ in wanted], halves), PICTURE)
     print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")
     return 0
 

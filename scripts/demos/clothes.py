@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import bpy
 
-from demos.before_after import pictures
+from demos.before_after import pictures, save
 from demos.closeups import Framing
 from demos.softened import RIG, lit_human, sheet
 from dq_compensation import api
@@ -53,7 +53,7 @@ def main() -> int:
         bpy.data.objects.remove(obj)
     labels = [label for label, *_ in CLOSE_UPS.values()]
     rows = list(zip(*columns, strict=True))
-    sheet(labels, rows, HEADINGS).save(PICTURE, quality=88, optimize=True)
+    save(sheet(labels, rows, HEADINGS), PICTURE)
     print(f"{time.monotonic() - start:.1f} s, {RIG}. To look at: {PICTURE.relative_to(PROJECT)}")
     return 0
 

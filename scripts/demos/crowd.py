@@ -17,8 +17,10 @@ from typing import Any, cast
 import bpy
 import numpy as np
 from mathutils import Matrix, Vector
+from PIL import Image
 
 import dq_compensation
+from demos.before_after import save
 from demos.crowd_look import dress, light_and_ground, place_camera
 from dq_compensation.pipeline.crowds.known_crowds import baked_crowd
 from dq_compensation.pipeline.crowds.settings import crowd_of
@@ -29,7 +31,7 @@ from human.motion import key_motion
 from leaving import leave
 
 FOLDER = PROJECT / "build" / "demo"
-PICTURE = FOLDER / "crowd.png"
+RENDERED, PICTURE = FOLDER / "crowd.png", FOLDER / "crowd.jpg"
 
 FIGURES = 50
 # Takes: how each is keyed, and the tolerance of its keys in millimetres.
@@ -105,7 +107,7 @@ def check_instances(count: int) -> None:
         raise DemoError(f"{shown} of {count} figures are shown")
 
 
-def render(path: Path, width: int = 1280, height: int = 720, samples: int = 16) -> None:
+def render(path: Path, width: int = 1920, height: int = 1080, samples: int = 16) -> None:
     """Render the current frame with Cycles on the processor."""
     scene: Any = bpy.context.scene
     scene.render.engine = "CYCLES"
@@ -151,7 +153,9 @@ def main() -> int:
         cast("bpy.types.Scene", bpy.context.scene).frame_set(FRAME)
         check_instances(FIGURES)
         print("Rendering it", flush=True)
-        render(PICTURE)
+        render(RENDERED)
+        with Image.open(RENDERED) as picture:
+            save(picture.convert("RGB"), PICTURE)
     except (DemoError, RuntimeError) as error:
         print(f"The demo failed: {error}.", file=sys.stderr, flush=True)
         return 1

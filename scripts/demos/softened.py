@@ -24,6 +24,7 @@ from demos.before_after import (
     TEXT,
     light,
     pictures,
+    save,
 )
 from demos.closeups import Framing
 from demos.drawing import font
@@ -39,8 +40,8 @@ PICTURE = PROJECT / "docs" / "softened.jpg"
 # A rig of games: one bone for each limb, none for its twist.
 RIG: Rig = "game_engine"
 
-# The whole is 1280 x 720, as that of `before_after`.
-HEADER, LABEL_HEIGHT, MARGIN = 50, 28, 20
+# The whole is 1920 x 1080, as that of `before_after`.
+HEADER, LABEL_HEIGHT, MARGIN = 75, 42, 30
 HEADINGS = ("Blender's Preserve Volume", "DQ Compensation, weights softened")
 _UP = (0.0, 0.0, 1.0)
 
@@ -80,12 +81,12 @@ def sheet(
     coloured = zip(rows, headings, colours, strict=True)
     for row, (found, heading, colour) in enumerate(coloured):
         top = row * row_height
-        pen.text((width // 2, top + HEADER // 2), heading, colour, font(32), anchor="mm")
+        pen.text((width // 2, top + HEADER // 2), heading, colour, font(48), anchor="mm")
         for column, picture in enumerate(found):
             page.paste(picture, (MARGIN + column * (CELL_WIDTH + GAP), top + HEADER))
     for column, label in enumerate(labels):
         middle = MARGIN + column * (CELL_WIDTH + GAP) + CELL_WIDTH // 2
-        pen.text((middle, page.height - LABEL_HEIGHT // 2), label, TEXT, font(22), anchor="mm")
+        pen.text((middle, page.height - LABEL_HEIGHT // 2), label, TEXT, font(33), anchor="mm")
     return page
 
 
@@ -112,7 +113,7 @@ def main() -> int:
     api.soften_weights(body)
     api.enable(body)
     rows.append(pictures(wanted, rig, skeleton))
-    sheet([label for label, *_ in wanted], rows).save(PICTURE, quality=88, optimize=True)
+    save(sheet([label for label, *_ in wanted], rows), PICTURE)
     print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")
     return 0
 

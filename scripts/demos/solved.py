@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from demos.before_after import pictures
+from demos.before_after import pictures, save
 from demos.closeups import Framing
 from demos.softened import lit_human, sheet
 from dq_compensation import api
@@ -40,7 +40,7 @@ def main() -> int:
     api.enable(body, look="SOFT_WITH_TWIST")
     print(api.solve_folds(body, [joint for _, joint, *_ in CLOSE_UPS]))
     rows.append(pictures(wanted, rig, skeleton))
-    sheet([label for label, *_ in wanted], rows, HEADINGS).save(PICTURE, quality=88, optimize=True)
+    save(sheet([label for label, *_ in wanted], rows, HEADINGS), PICTURE)
     print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")
     return 0
 

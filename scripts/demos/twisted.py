@@ -12,7 +12,7 @@ import time
 import bpy
 
 import dq_compensation
-from demos.before_after import light, pictures
+from demos.before_after import light, pictures, save
 from demos.closeups import Framing
 from demos.softened import RIG, sheet
 from dq_compensation import api
@@ -50,7 +50,7 @@ def main() -> int:
     api.change_settings(body, twist_spread=1.0)
     rows.append(pictures(wanted, rig, skeleton))
     labels = [label for label, *_ in CLOSE_UPS]
-    sheet(labels, rows, HEADINGS).save(PICTURE, quality=88, optimize=True)
+    save(sheet(labels, rows, HEADINGS), PICTURE)
     print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")
     return 0
 

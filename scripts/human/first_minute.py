@@ -59,11 +59,11 @@ def build_first_minute() -> tuple[bpy.types.Object, bpy.types.Object]:
     for screen in bpy.data.screens:
         for area in screen.areas:
             if area.type == "VIEW_3D":
-                _aim(area.spaces.active)
+                aim(area.spaces.active)
     return mesh_object, rig
 
 
-def _aim(space: Any) -> None:
+def aim(space: Any) -> None:
     """Look at both arms from the front."""
     view = space.region_3d
     view.view_perspective, space.lens = "PERSP", LENS

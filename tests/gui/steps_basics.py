@@ -8,7 +8,8 @@ from blender_window import Wait
 from judging import CATEGORY, COMPARE, DISABLE, ENABLE, Step
 from pictures import Picture, screen_picture
 
-from human.first_minute import build_first_minute
+from human.first_minute import ELBOW, RIG, aim
+from human.model import load_human_arrays
 
 # The part of the view that words over it take, at most.
 WORDS = 0.01
@@ -37,16 +38,20 @@ def install(step: Step) -> Wait:
 def first_minute(step: Step) -> Wait:
     """Do the first minute of the README: each thing that it says to look at is seen."""
     window = step.window
-    path = str(step.folder / "first_minute.blend")
-    bpy.ops.wm.read_homefile(use_empty=True)
-    with bpy.context.temp_override(window=bpy.context.window_manager.windows[0]):
-        build_first_minute()
-        bpy.ops.wm.save_as_mainfile(filepath=path, check_existing=False)
-    bpy.ops.wm.open_mainfile(filepath=path)
+    bpy.ops.wm.read_homefile()
     yield from window.wait(20)
     step.preferences.property_unset("chosen_look")
+    bpy.data.objects.remove(bpy.data.objects["Cube"])
     yield from window.open_sidebar(CATEGORY)
-    yield from step.look("The demo's file")
+    yield from step.look("A new file")
+    # The hands are where the view will be aimed.
+    bpy.context.scene.cursor.location.z = load_human_arrays(RIG).vertices[:, 2].min()
+    yield from window.press("dqc.add_sample_character")
+    yield from step.look("Add Sample Character")
+    yield from window.over_view()
+    yield from window.key("NUMPAD_PERIOD")
+    yield from step.look("Numpad . brings it near")
+    aim(window.area.spaces.active)
     yield from window.press("dqc.enable", ENABLE)
     yield from window.wait_until(lambda: not step.is_softening, "The weights do not get soft.")
     step.expect(step.human.dq_compensation.softness == 0.5, "Enable gives Soft with Twist")
@@ -67,9 +72,31 @@ def first_minute(step: Step) -> Wait:
         if look == "As Painted":
             step.expect_changed(seen, soft, "As Painted to Soft with Twist", SEEN_AT_ONCE)
     step.expect_same(seen, soft, "Soft with Twist again")
+    yield from _solve_the_elbow(step)
     yield from window.press("dqc.disable", DISABLE)
     step.expect(not step.settings.enabled, "Disable disables")
     step.preferences.new_look = "AS_PAINTED"
+
+
+def _solve_the_elbow(step: Step) -> Wait:
+    """Select the bent forearm in Pose Mode, and solve its folds."""
+    window = step.window
+    with bpy.context.temp_override(window=window.window):
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.pose.select_all(action="DESELECT")
+    bone = step.rig.pose.bones[ELBOW]
+    (bone if hasattr(bone, "select") else bone.bone).select = True
+    yield from window.open_panel("By Example")
+    before = yield from step.look("The forearm is selected")
+    yield from window.press("dqc.solve_folds")
+    yield from window.wait(60)
+    yield from window.key("RET")
+    yield from window.wait_until(
+        lambda: step.settings.solved_shapes is not None, "Nothing has been solved."
+    )
+    yield from window.wait(40)
+    solved = yield from step.look("Solve Folds")
+    step.expect_changed(solved, before, "The elbow folds", 0.001)
 
 
 def _hold_the_keys(step: Step, soft: Picture) -> Wait:

@@ -14,7 +14,7 @@ TAGS = {"3D View", "Animation", "Bake", "Geometry Nodes", "Object", "Paint", "Pi
 
 
 def shipped_files() -> set[str]:
-    patterns = ("dq_compensation/**/*.py", "shaders/**/*.glsl", "presets/**/*.py")
+    patterns = ("dq_compensation/**/*.py", "shaders/**/*.glsl", "presets/**/*.py", "sample/*")
     files = {path for pattern in patterns for path in PROJECT.glob(pattern)}
     names = {path.relative_to(PROJECT).as_posix() for path in files}
     return names | {"blender_manifest.toml", "__init__.py", "LICENSE"}
@@ -35,6 +35,13 @@ def test_holds_the_files_as_they_are_in_the_project(archive: Path) -> None:
             name for name in shipped_files() if opened.read(name) != (PROJECT / name).read_bytes()
         ]
     assert differing == []
+
+
+def test_is_not_larger_than_its_readers_expect(archive: Path) -> None:
+    """Code, pages and the sample character are 3 MB. Large pictures and animations do not ship."""
+    assert archive.stat().st_size < 3_100_000
+    with zipfile.ZipFile(archive) as opened:
+        assert [name for name in opened.namelist() if "listing" in name or "webp" in name] == []
 
 
 def test_name_has_the_manifests_version(archive: Path) -> None:
@@ -58,6 +65,8 @@ def test_manifest_keeps_the_rules_that_the_validator_does_not_know() -> None:
     assert "blender" not in facts["name"].lower()
     assert set(facts["tags"]) <= TAGS
     page = facts["id"].replace("_", "-")
+    # Why: see there.
+    assert "blender_version_max" not in facts
     assert facts["website"] == f"https://extensions.blender.org/add-ons/{page}/"
     # Add to this when the add-on goes on line.
     assert set(facts["permissions"]) == {"files"}

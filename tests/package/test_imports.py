@@ -1,7 +1,7 @@
 """Who may import whom, from the top down.
 
 command_line -> ui -> panels and operators of the rooms, api -> pipeline, folds ->
-setup_check, examples, motion_test -> bake -> lifecycle -> viewport, modifier, softness ->
+setup_check, examples, motion_test, sample -> bake -> lifecycle -> viewport, modifier, softness ->
 painting -> session -> scene -> analysis -> core.
 """
 
@@ -39,6 +39,7 @@ LAYERS: dict[str, int] = {
     "setup_check": 7,
     "examples": 7,
     "motion_test": 7,
+    "sample": 7,
     "folds": 8,
     "pipeline": 8,
     "api": 9,

@@ -3,28 +3,54 @@
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from build import manifest
 from environments import PROJECT
-from listing import FEATURED, PREVIEWS, listing_text, missing_from_listing, write_listing
+from listing import (
+    ANIMATION,
+    FEATURED,
+    FOR_CONTRIBUTORS,
+    PREVIEWS,
+    RENDERS,
+    SCREENSHOTS,
+    SIZE,
+    fitted,
+    listing_text,
+    missing_from_listing,
+    write_listing,
+)
 from release import changelog_refusals, checkout_refusals, release_notes
 
-CHANGELOG = """# Changelog
+CHANGELOG = (
+    """# Changelog
 
 ## [0.2.0] - 2027-01-31
 
+A thing is new.
+
 ### Added
-- A thing.
+- A thing, and what it does.
 
 ## [0.1.0] - unreleased
+
+Everything.
 
 ### Added
 - Everything.
 
-## [0.0.1] - 2026-01-01
+## [0.0.2] - 2026-01-02
 """
+    + "- Another thing.\n" * 11
+    + """
+## [0.0.1] - 2026-01-01
+
+### Added
+- Nobody knows.
+"""
+)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +58,8 @@ CHANGELOG = """# Changelog
     [
         ("0.2.0", []),
         ("0.1.0", ["The section [0.1.0] of CHANGELOG.md has no date."]),
-        ("0.0.1", ["The section [0.0.1] of CHANGELOG.md is empty."]),
+        ("0.0.1", ["The section [0.0.1] of CHANGELOG.md does not begin with a summary."]),
+        ("0.0.2", ["The summary of [0.0.2] in CHANGELOG.md has more than 10 lines."]),
         ("0.2", ["CHANGELOG.md has no section [0.2], the version of the manifest."]),
     ],
 )
@@ -40,8 +67,15 @@ def test_a_changelog_without_a_dated_section_is_refused(version: str, refusals: 
     assert changelog_refusals(version, CHANGELOG) == refusals
 
 
-def test_release_notes_are_the_section_of_the_version() -> None:
-    assert release_notes("0.2.0", CHANGELOG) == "### Added\n- A thing."
+def test_release_notes_are_the_summary_of_the_version() -> None:
+    assert release_notes("0.2.0", CHANGELOG) == "A thing is new."
+
+
+def test_the_changelog_has_a_summary_of_the_version() -> None:
+    version = manifest()["version"]
+    reasons = changelog_refusals(version, (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    # The date comes with the release.
+    assert reasons in ([], [f"The section [{version}] of CHANGELOG.md has no date."])
 
 
 def git(checkout: Path, *arguments: str) -> None:
@@ -85,13 +119,31 @@ def test_a_commit_with_the_tag_of_another_version_is_refused(checkout: Path) -> 
 
 def test_missing_pictures_and_sections_are_named(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    for name in PREVIEWS:
-        (tmp_path / "docs" / name).touch()
-    (tmp_path / "README.md").write_text("# Name\n\n## Two commands\n\n## Development\n")
+    for name in (*PREVIEWS, ANIMATION):
+        save_picture(tmp_path / "docs" / name, SIZE)
+    save_picture(tmp_path / "docs" / RENDERS[1], (1280, 720))
+    sections = "\n\n".join(f"## {name}\n" for name in FOR_CONTRIBUTORS[1:])
+    (tmp_path / "README.md").write_text(f"# Name\n\n{sections}")
     assert missing_from_listing(tmp_path) == [
         f"The picture docs/{FEATURED} is missing.",
+        f"The picture docs/{RENDERS[1]} is not of 1920 x 1080 pixels.",
         'README.md has no section "Install": scripts/listing.py leaves it out of the listing.',
     ]
+
+
+@pytest.mark.parametrize(
+    "found", ["[the guide](docs/guide.md)", "`make demo`", "With the painted weights:"]
+)
+def test_what_only_the_source_has_is_named(found: str, tmp_path: Path) -> None:
+    readme = README.replace("First", f"{found}\n\nFirst")
+    (tmp_path / "README.md").write_text(readme)
+    reason = f'The listing\'s part of README.md says "{found}", which only the source has.'
+    assert [each for each in missing_from_listing(tmp_path) if "says" in each] == [reason]
+
+
+def save_picture(path: Path, size: tuple[int, int]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, (255, 0, 0)).save(path)
 
 
 README = """# Name
@@ -104,7 +156,10 @@ First [words](https://example.org).
 Secret.
 
 ## The first minute
-See [the guide](docs/guide.md#settings).
+1. Press it: it acts.
+
+## What to read
+[The guide](docs/guide.md#settings).
 
 ## Development
 Secret.
@@ -113,8 +168,8 @@ Secret.
 
 def test_the_listing_says_what_the_readme_says_to_users() -> None:
     text = listing_text(README, {"permissions": {"files": "Write caches"}})
-    assert text.startswith("First [words](https://example.org).\n\n## The first minute\n")
-    assert "See **the guide**." in text
+    assert text.startswith("First [words](https://example.org).\n\n## The first minute\n1. Press")
+    assert "guide" not in text
     assert "- files: Write caches." in text
     assert "Secret" not in text
     assert "picture" not in text
@@ -124,18 +179,40 @@ def test_the_listing_has_the_platforms_sizes(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "docs").mkdir(parents=True)
     (project / "README.md").write_text(README)
-    for name in (FEATURED, *PREVIEWS):
-        Image.new("RGB", (300, 200), (255, 0, 0)).save(project / "docs" / name)
+    for name in (*RENDERS, ANIMATION):
+        save_picture(project / "docs" / name, SIZE)
+    for name in SCREENSHOTS:
+        save_picture(project / "docs" / name, (1650, 1404))
     files = write_listing(project, tmp_path / "listing", manifest(), "Notes")
     sizes = {path.name: Image.open(path).size for path in files if path.suffix != ".md"}
     assert sizes.pop("icon.png") == (256, 256)
-    assert set(sizes.values()) == {(1920, 1080)}
-    assert len(sizes) == 1 + len(PREVIEWS)
-    featured = Image.open(tmp_path / "listing" / "featured.jpg")
-    # As high as the page, its sides filled; JPEG moves colours by a few steps.
-    assert featured.getpixel((960, 5))[0] > 240  # type: ignore[index]
-    assert featured.getpixel((5, 540))[0] < 60  # type: ignore[index]
+    assert set(sizes.values()) == {SIZE}
+    assert len(sizes) == 2 + len(PREVIEWS)
 
 
-def test_the_readme_has_the_sections_that_are_left_out() -> None:
-    assert [reason for reason in missing_from_listing(PROJECT) if "README" in reason] == []
+def drawn_size(picture: Image.Image) -> tuple[int, int]:
+    """How wide and how high the red of a picture is on its page."""
+    red = np.array(fitted(picture))[:, :, 0] > 128
+    return int(red.any(axis=0).sum()), int(red.any(axis=1).sum())
+
+
+def test_a_screenshot_gets_a_border_and_is_never_enlarged() -> None:
+    sizes = {(300, 200): (300, 200), (1132, 604): (1132, 604), SIZE: SIZE}
+    # What is larger fits, with the same proportions.
+    sizes[3840, 2160], sizes[1650, 1404] = SIZE, (1269, 1080)
+    for size, drawn in sizes.items():
+        picture = Image.new("RGB", size, (255, 0, 0))
+        assert drawn_size(picture) == drawn
+        assert fitted(picture).size == SIZE
+        assert picture.size == size
+
+
+def test_the_project_has_what_a_listing_needs() -> None:
+    assert missing_from_listing(PROJECT) == []
+
+
+def test_the_animation_moves_and_is_small() -> None:
+    path = PROJECT / "docs" / ANIMATION
+    with Image.open(path) as picture:
+        assert picture.n_frames > 10
+    assert path.stat().st_size < 3_000_000

@@ -1,0 +1,1 @@
+"""*Add Sample Character*: a skinned human to try the add-on on."""
