@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import cast
 
@@ -54,8 +54,9 @@ from .shared_folds import Place, SharedFolds, SharedReport
 # times that of the base.
 _BETTER, _MOST_STRETCH = 0.1, 1.15
 # Half way to the last pose, what is played may be so far from what is solved there, in parts of how
-# far the base is.
-_MOST_FAR = 0.5
+# far the base is: from the first on what is solved there is kept, too; beyond the second it is
+# another shape, as of skin that has buckled.
+_FAR, _MOST_FAR = 0.5, 1.0
 # Cells and steps of a joint that would not stay are smaller by this where it is tried again.
 _FINER = 1.3
 # How far the base of a joint may be from the mirror image of the other one's, in parts of the size.
@@ -400,7 +401,11 @@ class _Work:
             part = 0.95 / len(joint.ways)
             found = yield from part_of(steps, number * part, part)
             ways.append(found)
-        return ways, self._figures(joint.bone, ways, self._with(joint, ways))
+        figures = self._figures(joint.bone, ways, self._with(joint, ways))
+        if _FAR < figures[1].far <= _MOST_FAR:
+            ways = [each.with_half_way() for each in ways]
+            figures = self._figures(joint.bone, ways, self._with(joint, ways))
+        return ways, figures
 
     def _solve_way(
         self, bone: int, way: FoldWay, fineness: float, *, half_way: bool
@@ -428,9 +433,8 @@ class _Work:
         offsets = [body.everywhere(found.vertices, each) for each in found.offsets]
         middle = None
         if half_way:
-            del poses.bases[-2]
-            middle = poses.rows.pop(-2), offsets.pop(-2)
-        return _SolvedWay(way, poses.rows, poses.bases, offsets, middle)
+            middle = degrees.pop(-2), poses.rows.pop(-2), poses.bases.pop(-2), offsets.pop(-2)
+        return _SolvedWay(way, degrees, poses.rows, poses.bases, offsets, middle)
 
     def _mirrored(self, joint: FoldingJoint) -> list[_SolvedWay] | None:
         """The ways of the other side's joint on this side; None where the sides differ."""
@@ -449,7 +453,7 @@ class _Work:
             if match is None:
                 return None
             left.remove(match)
-            poses = _Poses.of(self.body, joint.bone, way, way.degrees)
+            poses = _Poses.of(self.body, joint.bone, way, match.degrees)
             offsets = list[Float64s]()
             for base, other, offset in zip(poses.bases, match.bases, match.offsets, strict=True):
                 moved = np.flatnonzero(np.abs(offset).max(axis=1) > 0.0)
@@ -461,7 +465,7 @@ class _Work:
                 here = np.zeros_like(offset)
                 here[images] = offset[moved] * flip
                 offsets.append(here)
-            ways.append(_SolvedWay(way, poses.rows, poses.bases, offsets))
+            ways.append(_SolvedWay(way, match.degrees, poses.rows, poses.bases, offsets))
         return ways
 
     def _with(self, joint: FoldingJoint, ways: Sequence[_SolvedWay]) -> list[ShapeEditing]:
@@ -493,7 +497,7 @@ class _Work:
         before, after, is_between = list[SkinFigures](), list[SkinFigures](), list[bool]()
         far = 0.0
         for way in ways:
-            degrees = (0.0, *way.way.degrees)
+            degrees = (0.0, *way.degrees)
             middles = [0.5 * (a + b) for a, b in pairwise(degrees)]
             between = body.rows_in([way_matrices(body.skin, bone, way.way, a) for a in middles])
             bases = [*way.bases, *map(body.base, between)]
@@ -503,7 +507,7 @@ class _Work:
                 after.append(measures.of(played[region.vertices]))
                 is_between.append(number >= len(way.rows))
             if way.half_way is not None:
-                rows, direct = way.half_way
+                _, rows, _, direct = way.half_way
                 apart = body.displaced(shapes, rows) - direct
                 sizes = [float(np.linalg.norm(each[region.vertices])) for each in (apart, direct)]
                 far = sizes[0] / sizes[1] if sizes[1] else 0.0
@@ -527,14 +531,25 @@ class _Poses:
 class _SolvedWay:
     """A way with its poses and the offsets of all points, (n, 3), armature space, in each.
 
-    `half_way` are the rows of the pose half way to the last one, and the offsets solved there.
+    `half_way` is the same of the pose half way to the last one.
     """
 
     way: FoldWay
+    degrees: list[float]
     rows: list[Float64s]
     bases: list[Float64s]
     offsets: list[Float64s]
-    half_way: tuple[Float64s, Float64s] | None = None
+    half_way: tuple[float, Float64s, Float64s, Float64s] | None = None
+
+    def with_half_way(self) -> _SolvedWay:
+        """The pose half way to the last one is kept, too."""
+        if self.half_way is None:
+            return self
+        kept = (self.degrees, self.rows, self.bases, self.offsets)
+        degrees, rows, bases, offsets = (
+            [*each[:-1], half, each[-1]] for each, half in zip(kept, self.half_way, strict=True)
+        )
+        return replace(self, degrees=degrees, rows=rows, bases=bases, offsets=offsets)
 
 
 def changed_since_solved(obj: Object) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from dq_compensation.analysis.folding_joints import (
 )
 from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.errors import UserError
+from dq_compensation.folds import character_folds
 from dq_compensation.folds.character_folds import FoldsReport, changed_since_solved
 from dq_compensation.folds.motion import known_motion
 from dq_compensation.lifecycle.following import binding_with_current_softness
@@ -405,8 +406,7 @@ def test_joints_of_the_human_play_without_crossings(bone: str) -> None:
     assert solved.after.crossings == solved.after.between
     assert solved.after.between <= 0.1 * solved.before.between
     assert solved.after.stretch <= 1.15 * solved.before.stretch
-    # Where skin crosses itself it counts twice: the base may even have more.
-    assert solved.after.volume_error < 0.06
+    assert solved.after.volume_error < min(0.08, solved.before.volume_error)
 
 
 def test_joints_that_bend_together_are_never_worse_than_without_solved_shapes() -> None:
@@ -455,7 +455,13 @@ def test_neighbours_in_a_finger_of_the_human_share_what_both_move() -> None:
     assert with_shapes <= crossings(obj)
 
 
-def test_the_other_side_gets_the_mirrored_shapes() -> None:
+@pytest.mark.parametrize("keeps_half_way", [False, True])
+def test_the_other_side_gets_the_mirrored_shapes(
+    keeps_half_way: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where what is played half way to the last pose is far from what is solved, that is kept."""
+    if keeps_half_way:
+        monkeypatch.setattr(character_folds, "_FAR", 0.0)
     new_file()
     obj, _ = build_human("default")
     api.enable(obj)
@@ -468,6 +474,12 @@ def test_the_other_side_gets_the_mirrored_shapes() -> None:
     for each in report.solved:
         assert each.after.crossings == 0
         assert each.after.stretch <= 1.15 * each.before.stretch
+        assert each.poses == (3 if keeps_half_way else 2)
+        # Kept in float32.
+        assert (each.after.far < 1e-5) == keeps_half_way
     sizes = [shape.largest for shape in api.solved_shapes(obj)]
     half = len(sizes) // 2
     assert sizes[:half] == pytest.approx(sizes[half:], rel=1e-3)
+    if keeps_half_way:
+        degrees = [shape.poses[0].angle for shape in api.solved_shapes(obj)][:half]
+        assert degrees[1] == pytest.approx(0.5 * (degrees[0] + degrees[2]), abs=1e-3)
