@@ -84,8 +84,9 @@ PALETTE_PARTNER = f"{PREFIX}palette_partner"
 PALETTE_GROUP = f"{PREFIX}palette_group"  # the vertex group that moves it, -1 for none.
 # Of the points that the evaluated palette has: what is kept at least of LIMB_HOLD.
 LEAST_HOLD = f"{PREFIX}least_hold"
-# With bendy bones: x the first of the palette's points for it, y 1 where it is the joint of a limb.
-JOINT_POINTS = f"{PREFIX}joint_points"
+# Of these, too: the first of the palette's points for it; 1 where it is the joint of a limb.
+JOINT_POINT = f"{PREFIX}joint_point"
+LIMB_JOINT = f"{PREFIX}limb_joint"
 # Of its edges.
 REST_LENGTH = f"{PREFIX}rest_length"
 # The tables that meshes have asked for, see `palette_points`:
@@ -110,7 +111,8 @@ OF_PALETTE = frozenset(
     {PALETTE_REST, PALETTE_LENGTH, PALETTE_END, PALETTE_PARTNER, PALETTE_GROUP, JOINT_ROWS}
     | {
         LEAST_HOLD,
-        JOINT_POINTS,
+        JOINT_POINT,
+        LIMB_JOINT,
         PAIR_ROWS,
         BONE,
         BONE_MATRIX,

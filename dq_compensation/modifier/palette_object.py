@@ -18,7 +18,7 @@ mesh then takes one *Sample Index* for a joint or a pair. What no mesh reads is 
 A *Sample Index* from a cloud of points takes a third of the time that it takes from a mesh.
 
 Where no bone is scaled or bendy and no joint comes apart, that takes a few nodes: they are asked
-first, in each frame. With bendy bones joints have more points, and no matrices.
+first, in each frame. Joints are made of points, never of matrices, which take longer.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from .nodes.bone_nodes import (
     with_turns_of_bones,
 )
 from .nodes.measured_nodes import rigid_limbs, with_bendy_limbs, with_limbs, with_posed
-from .nodes.node_values import Cloud, Geometry, Scalar, TreeBuilder, Vector, grouped
+from .nodes.node_values import Cloud, Geometry, Scalar, TreeBuilder, grouped
 from .nodes.own_trees import (
     KEY,
     TreeInput,
@@ -162,61 +162,47 @@ class _Assembly:
     def shown(self) -> Geometry:
         """The points with what meshes read of them, swings and twists apart."""
         build, kind, palette, length = self.b, self.kind, self.palette, self.length
-        if kind.bendy and kind.joints:
-            of_limbs = (palette, build.points(self.points), self.bone_rows)
-            shown = grouped(build, "DQ Compensation joints", with_bendy_limbs, *of_limbs)
-            read = kind.bones or kind.pairs or kind.turns
-            return self._of_any_bones(shown) if read else shown
-        if kind.bendy or kind.bones:
-            return self._of_any_bones(build.points(self.points, state_of(build, length)))
         doubts: list[Scalar] = []
-        if kind.joints:
-            doubts.append(stretched_edges(build, palette, length))
-            shown = build.points(self.points, self._rigid_limbs())
+        if not kind.joints:
+            quick = exact = build.points(self.points, state_of(build, length))
+        elif kind.bendy:
+            of_limbs = (palette, build.points(self.points), self.bone_rows)
+            quick = exact = grouped(build, "DQ Compensation joints", with_bendy_limbs, *of_limbs)
         else:
-            shown = build.points(self.points, state_of(build, length))
+            doubts.append(stretched_edges(build, palette, length))
+            quick = build.points(self.points, rigid_limbs(build, palette, length))
+            of_limbs = (palette, build.points(self.points), length)
+            exact = grouped(build, "DQ Compensation joints", with_limbs, *of_limbs)
+        if kind.bones or (kind.bendy and (kind.pairs or kind.turns)):
+            chosen = build.choose(doubts[0], quick, exact) if doubts else exact
+            return self._of_any_bones(chosen)
         if kind.pairs or kind.turns:
             part = partial(bone_turns, stretches_seen=kind.joints)
             of_bones = (palette, self.bone_rows, length)
             turned = grouped(build, "DQ Compensation bone turns", part, *of_bones)
             doubts.append(turned.geometry.statistic(turned.fields["scaled"], "Max"))
-            shown = self._with_turns(shown, turned)
-        if not doubts:
-            return shown
-        cloud = build.points(self.points, state_of(build, length))
-        return build.choose(reduce(add, doubts), shown, self._of_any_bones(cloud))
-
-    def _rigid_limbs(self) -> Vector:
-        return rigid_limbs(self.b, self.palette, self.bone_rows, self.length)
+            quick, exact = self._with_turns(quick, turned), self._of_any_bones(exact)
+        return build.choose(reduce(add, doubts), quick, exact) if doubts else quick
 
     def _of_any_bones(self, cloud: Geometry) -> Geometry:
-        """The points for meshes where bones may be scaled or bendy, and joints come apart.
+        """The points with what meshes read of bones, which may be scaled or bendy.
 
         Args:
-            cloud: the points; with bendy bones they have what meshes read of joints.
+            cloud: the points, with what meshes read of joints.
         """
         build, kind, palette, length = self.b, self.kind, self.palette, self.length
         last = self.bone_rows - 1.0
         part = partial(bone_matrices, bendy=kind.bendy)
         bones = grouped(build, "DQ Compensation bones", part, palette, cloud, last, length)
         any_scaled = bones.geometry.statistic(bones.fields["scaled"], "Max") > 0.5
-        if kind.bones or kind.pairs or kind.turns:
-            of_bones = (palette, bones, any_scaled, last)
-            bones = grouped(build, "DQ Compensation rigid parts", with_rigid_parts, *of_bones)
+        of_bones = (palette, bones, any_scaled, last)
+        bones = grouped(build, "DQ Compensation rigid parts", with_rigid_parts, *of_bones)
         if kind.bendy and kind.pairs:
             bones = grouped(build, "DQ Compensation bendy bones", with_straightness, palette, bones)
         shown = bones.geometry
         if kind.bones:
             named = Cloud(shown, bones.fields)
             shown = grouped(build, "DQ Compensation dual quaternions", with_bones, named)
-        if kind.joints and not kind.bendy:
-            named = Cloud(shown, bones.fields)
-            of_joints = (palette, named, any_scaled, length)
-            limbs = grouped(build, "DQ Compensation joints", with_limbs, *of_joints)
-            if kind.bones:
-                rigid = shown.set_position(self._rigid_limbs())
-                limbs = build.choose(stretched_edges(build, palette, length), rigid, limbs)
-            shown = limbs
         if kind.pairs or kind.turns:
             turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})
             known = turned.fields
@@ -431,7 +417,7 @@ def _kind_for(tables: PaletteTables, reads: Collection[str]) -> PaletteKind | No
     of_parent, of_child = rows[:, 12:15].any(axis=1), rows[:, 8:11].any(axis=1)
     turns = ~of_parent & (np.linalg.norm(rows[:, 8:11], axis=1) < SHORTENED)
     return PaletteKind(
-        bendy=tables.limbs >= 0,
+        bendy=tables.bendy,
         bones="bones" in reads,
         turns="turns" in reads,
         sizes="sizes" in reads,

@@ -20,8 +20,8 @@ moved by the bone of the limb. Where no bone is scaled, they are all that is nee
 swing has two rows, one after the other: the child's limb as the parent moves it, and as the child
 moves it. A limb that twists has seven: its axis, and directions across it as three bones move them.
 
-Bendy bones curve and stretch in most poses: with them, rows of limbs have all that is needed of a
-joint in any pose, `_bendy_joints`.
+Among these, rows of limbs have further points: with them all that is needed of a joint in any pose,
+`_rigid_joints`, with bendy bones `_bendy_joints`.
 
 Edges join the points of each bone, and the first two points of each joint. Their lengths differ
 from those at rest where a bone is scaled and where a joint comes apart. For swings and twists that
@@ -54,9 +54,10 @@ from ..scene.blender.armature import armature_of, deforming_bones
 from ..scene.blender.bulk_arrays import AttributeType, read_attribute, write_attribute
 from ..scene.blender.mesh import mesh_of
 from .attribute_names import (
-    JOINT_POINTS,
+    JOINT_POINT,
     JOINT_ROWS,
     LEAST_HOLD,
+    LIMB_JOINT,
     PAIR_ROWS,
     PALETTE_END,
     PALETTE_GROUP,
@@ -69,14 +70,15 @@ from .attribute_names import (
 
 # A custom property of a palette's mesh: the rows of bones, joints and pairs.
 COUNTS_PROPERTY = "dq_compensation_palette_rows"
-# And of a palette with bendy bones how many joints are of limbs.
+# And how many joints are of limbs; whether there are bendy bones.
 _LIMBS_PROPERTY = "dq_compensation_palette_limbs"
+_BENDY_PROPERTY = "dq_compensation_palette_bendy"
 # The points of the evaluated palette: the first one says what holds for all of it. Behind it and
 # another one are two for each joint, at its place and with the ray of its limb as a position.
 POINTS_OF_JOINT = 2
-# The points of a row of JOINT_ROWS in the palette, for each of these two. With bendy bones those of
-# limbs have more.
-_POINTS, _BENDY_POINTS = (2, 2), (10, 8)
+# The points of a row of JOINT_ROWS in the palette, for each of these two; those of limbs have more,
+# and more still with bendy bones.
+_POINTS, _LIMB_POINTS, _BENDY_POINTS = (2, 2), (5, 4), (10, 8)
 # The direction of the first one: in no plane and along no axis that anybody turns or scales an
 # object about. What leaves this point in place moves nothing.
 OFF_ALL_AXES = (1.0, 0.61, 0.37)
@@ -98,7 +100,8 @@ class PaletteTables:
         mesh: of the palette.
         counts: shape (3,), the rows of bones, joints and pairs. Zeros where the mesh has no tables,
             or where the property is damaged.
-        limbs: how many rows of joints are of limbs with further points; -1 without bendy bones.
+        limbs: how many rows of joints are of limbs, with further points.
+        bendy: whether there are bendy bones.
     """
 
     def __init__(self, mesh: bpy.types.Mesh) -> None:
@@ -109,14 +112,20 @@ class PaletteTables:
             counts = np.zeros(3)
         self.counts: Int64s = counts.astype(np.int64)
         limbs = mesh.get(_LIMBS_PROPERTY)
-        self.limbs = limbs if isinstance(limbs, int) else -1
+        self.limbs = limbs if isinstance(limbs, int) else 0
+        self.bendy = bool(mesh.get(_BENDY_PROPERTY))
 
     @property
     def point_count(self) -> int:
         """How many points a palette needs for so many rows."""
         bones, joints, pairs = self.counts.tolist()
-        further = sum(_BENDY_POINTS) - sum(_POINTS)
+        further = sum(self.points_of_limb) - sum(_POINTS)
         return max(4 * (bones + bool(joints) + joints) + further * max(self.limbs, 0), pairs)
+
+    @property
+    def points_of_limb(self) -> tuple[int, int]:
+        """How many points a row of a joint has that is of a limb."""
+        return _BENDY_POINTS if self.bendy else _LIMB_POINTS
 
     def rows(self, name: str) -> Rows:
         """The rows of a table, shape (k, 16)."""
@@ -157,7 +166,7 @@ class PaletteTables:
         """Write a whole table, with as many points as it takes."""
         mesh, before = self.mesh, len(self.mesh.vertices)
         self.counts[_PLACES[name]] = len(rows)
-        if name == JOINT_ROWS and self.limbs >= 0:
+        if name == JOINT_ROWS:
             self.limbs = int(_of_limbs(rows).sum())
         count = max(before, self.point_count)
         if count > before:
@@ -174,6 +183,7 @@ class PaletteTables:
         table[: len(rows)] = rows
         write_attribute(mesh, name, table)
         mesh[COUNTS_PROPERTY], mesh[_LIMBS_PROPERTY] = self.counts.tolist(), self.limbs
+        mesh[_BENDY_PROPERTY] = self.bendy
         mesh.update()
 
 
@@ -276,7 +286,7 @@ def write_bones(
         else:
             rows += _ends(bones[name], skeleton, place[name], length, group.index)
     tables.counts[:] = (len(rows), *map(len, kept.values()))
-    tables.limbs = 0 if any(partner for *_, partner in rows) else -1
+    tables.limbs, tables.bendy = 0, any(partner for *_, partner in rows)
     _write_points(palette, tables, rows)
     for name, table in kept.items():
         tables.write(name, table)
@@ -290,7 +300,8 @@ PALETTE_ATTRIBUTES = {
     PALETTE_END: ("FLOAT_VECTOR", "POINT"),
     PALETTE_PARTNER: ("INT", "POINT"),
     LEAST_HOLD: ("FLOAT", "POINT"),
-    JOINT_POINTS: ("FLOAT_VECTOR", "POINT"),
+    JOINT_POINT: ("INT", "POINT"),
+    LIMB_JOINT: ("FLOAT", "POINT"),
     JOINT_ROWS: ("FLOAT4X4", "POINT"),
     PAIR_ROWS: ("FLOAT4X4", "POINT"),
     REST_LENGTH: ("FLOAT", "EDGE"),
@@ -365,10 +376,12 @@ def write_joints(palette: bpy.types.Object) -> None:
     if len(mesh.edges) == len(_BONE_EDGES) * bones + joints:
         return
     rows = tables.rows(JOINT_ROWS).reshape(-1, 4, 4)
-    bendy, points = tables.limbs >= 0, tables.points("position")
-    places, moving, counts = (_bendy_joints if bendy else _rigid_joints)(rows, tables)
-    first = 4 * bones + 4
-    firsts = first + np.cumsum(counts) - counts
+    bendy, points = tables.bendy, tables.points("position")
+    places, moving = (_bendy_joints if bendy else _rigid_joints)(rows, tables)
+    first, of_limbs = 4 * bones + 4, _of_limbs(rows)
+    counts = np.where(of_limbs[:, None], tables.points_of_limb, _POINTS)
+    ends = first + counts.sum(axis=1).cumsum()
+    firsts = np.stack((ends - counts.sum(axis=1), ends - counts[:, 1]), axis=1)
     if joints:
         length = tables.points(PALETTE_LENGTH)[0]
         points[first - 4] = length * np.array(OFF_ALL_AXES)
@@ -377,13 +390,18 @@ def write_joints(palette: bpy.types.Object) -> None:
     points[first : first + len(places)] = places
     write_attribute(mesh, "position", points)
     write_attribute(mesh, LEAST_HOLD, _least_holds(rows, len(points)))
-    write_attribute(mesh, JOINT_POINTS, _joint_points(rows, first, firsts, len(points)))
+    numbers, are_of_limbs = np.zeros(len(points), np.int32), np.zeros(len(points), np.float32)
+    numbers[:POINTS_OF_JOINT] = first - 4
+    behind = slice(POINTS_OF_JOINT, POINTS_OF_JOINT * (1 + joints))
+    numbers[behind], are_of_limbs[behind][::POINTS_OF_JOINT] = firsts.reshape(-1), of_limbs
+    write_attribute(mesh, JOINT_POINT, numbers)
+    write_attribute(mesh, LIMB_JOINT, are_of_limbs)
     for group in np.unique(moving[moving >= 0]).tolist():
         numbers = first + np.flatnonzero(moving == group)
         palette.vertex_groups[group].add(numbers.tolist(), 1.0, "REPLACE")
     of_bones = 4 * np.arange(bones)[:, None, None] + _BONE_EDGES
-    two = np.where(_of_limbs(rows)[:, None], (0, 1), (2, 3))
-    edges = np.concatenate((of_bones.reshape(-1, 2), firsts[:, None] + two))
+    two = np.where(of_limbs, firsts[:, 0], firsts[:, 1])
+    edges = np.concatenate((of_bones.reshape(-1, 2), np.stack((two, two + 1), axis=1)))
     mesh.edges.add(len(edges) - len(mesh.edges))
     mesh.edges.foreach_set("vertices", np.ascontiguousarray(edges, np.int32).reshape(-1))
     lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
@@ -398,38 +416,53 @@ def _of_limbs(rows: Float32s) -> Booleans:
 
 # The row of bones that moves each of some points, shape (k,), and the points, (k, 3).
 _Moved = tuple[Int64s, Float64s]
-# The places of points of joints, (m, 3), the groups that move them, (m,), -1 for none; and how many
-# each row has, shape (k,).
-_JointPoints = tuple[Float64s, Int64s, Int64s]
+# The places of points of joints, (m, 3), and the groups that move them, (m,), -1 for none.
+_JointPoints = tuple[Float64s, Int64s]
 
 
 def _rigid_joints(rows: Float32s, tables: PaletteTables) -> _JointPoints:
-    """The points of rows of joints, shape (k, 4, 4), without bendy bones."""
-    places = np.repeat(rows[:, :1, :3].astype(np.float64), sum(_POINTS), axis=1)
-    places[:, 3] += tables.points(PALETTE_LENGTH)[0] * rows[:, 1, :3]
-    moving = tables.points(PALETTE_GROUP)[rows[:, [0, 1, 2, 2], 3].astype(np.int64)]
-    return places.reshape(-1, 3), moving.reshape(-1), np.full(len(rows), sum(_POINTS))
+    """The points of rows of joints, shape (k, 4, 4), without bendy bones.
+
+    Five points are of the joint. 0: where the child moves it. 1: where the parent does. 2 and 3,
+    moved by the child: across the child's limb. 4, moved by the parent: along the parent's limb.
+    Four are of the ray. 0 and 1: along the limb. 2 and 3, moved by the parent: across the parent's
+    limb. Rows of no limb have the first two of both.
+    """
+    held, length = rows.astype(np.float64), float(tables.points(PALETTE_LENGTH)[0])
+    (head, ray, _, before), bones = held[:, :, :3].transpose(1, 0, 2), held[:, :, 3]
+    child, parent, limb, _ = bones.astype(np.int64).T
+    forth, back = _forth_and_back(held)
+    points = [
+        (child, head),
+        (parent, head),
+        *_across(child, forth, head, length)[1:],
+        (parent, head + length * back),
+        (limb, head),
+        (limb, head + length * ray),
+        *_across(parent, before, head, length)[1:],
+    ]
+    return _kept(points, rows, tables)
+
+
+def _forth_and_back(rows: Float64s) -> tuple[Float64s, Float64s]:
+    """The limbs of the child and of the parent of rows of limbs: shapes (k, 3)."""
+    ray, other, bones = rows[:, 1, :3], rows[:, 2, :3], rows[:, :, 3]
+    of_child = (bones[:, 2] == bones[:, 0])[:, None]
+    return np.where(of_child, ray, other), np.where(of_child, other, ray)
+
+
+def _kept(points: list[_Moved], rows: Float32s, tables: PaletteTables) -> _JointPoints:
+    """Of points for each row of limbs those that the rows have."""
+    kept, (of_joint, _) = np.ones((len(rows), len(points)), np.bool_), tables.points_of_limb
+    others = ~_of_limbs(rows)
+    kept[others, _POINTS[0] : of_joint] = kept[others, of_joint + _POINTS[1] :] = False
+    movers, places = (np.stack(part, axis=1) for part in zip(*points, strict=True))
+    return places[kept], tables.points(PALETTE_GROUP)[movers[kept]]
 
 
 def _spread(tables: PaletteTables) -> float:
     """How far points may be from others that the same end of any bendy bone moves."""
     return float(tables.points(PALETTE_LENGTH)[: int(tables.counts[0])].min())
-
-
-def _joint_points(rows: Float32s, first: int, firsts: Int64s, point_count: int) -> Float32s:
-    """JOINT_POINTS of rows of joints, shape (k, 4, 4).
-
-    Args:
-        first: before the points of all rows.
-        firsts: of each row, shape (k,).
-    """
-    found = np.zeros((point_count, 3), np.float32)
-    found[:POINTS_OF_JOINT, 0] = first - 4
-    limbs, behind = _of_limbs(rows), slice(POINTS_OF_JOINT, POINTS_OF_JOINT * (1 + len(rows)))
-    ray = firsts + np.where(limbs, _BENDY_POINTS[0], _POINTS[0])
-    found[behind, 0] = np.stack((firsts, ray), axis=1).reshape(-1)
-    found[behind, 1][::POINTS_OF_JOINT] = limbs
-    return found
 
 
 def _bendy_joints(rows: Float32s, tables: PaletteTables) -> _JointPoints:
@@ -446,13 +479,12 @@ def _bendy_joints(rows: Float32s, tables: PaletteTables) -> _JointPoints:
     head, and a point beyond the tail. Rows of no limb have the first two of both.
     """
     held = rows.astype(np.float64)
-    (head, ray, other, before), bones = held[:, :, :3].transpose(1, 0, 2), held[:, :, 3]
+    (head, ray, _, before), bones = held[:, :, :3].transpose(1, 0, 2), held[:, :, 3]
     child, parent, limb, start = bones.astype(np.int64).T
     base = tables.points(PALETTE_REST).reshape(-1, 4, 4)[:, 3, :3].astype(np.float64)
     end, length = tables.points(PALETTE_END), tables.points(PALETTE_LENGTH)[:, None]
     partner, spread = tables.points(PALETTE_PARTNER), _spread(tables)
-    of_child = (limb == child)[:, None]
-    forth, back = np.where(of_child, (ray, other), (other, ray))
+    forth, back = _forth_and_back(held)
 
     beyond = unit_or(base[parent] - end[parent], 0.0)
     ahead = dots(head - end[parent], beyond).clip(0.0)
@@ -468,7 +500,7 @@ def _bendy_joints(rows: Float32s, tables: PaletteTables) -> _JointPoints:
     points = [
         (child, head),
         (parent, from_parent),
-        *_across(child, forth, base, spread),
+        *_across(child, forth, base[child], spread),
         (first, first_end),
         (last, last_end),
         (first, first_end - reach),
@@ -476,24 +508,20 @@ def _bendy_joints(rows: Float32s, tables: PaletteTables) -> _JointPoints:
         (parent, from_parent + length[parent] * back),
         (limb, base[limb]),
         (limb, base[limb] + length[limb] * ray),
-        *_across(start, before, base, spread),
+        *_across(start, before, base[start], spread),
         (last, last_end),
         (first, first_end),
         (last, last_end + reach),
     ]
-    limbs = _of_limbs(rows)
-    kept = np.ones((len(rows), len(points)), np.bool_)
-    kept[~limbs, 2:10] = kept[~limbs, 12:] = False
-    movers, places = (np.stack(part, axis=1) for part in zip(*points, strict=True))
-    return places[kept], tables.points(PALETTE_GROUP)[movers[kept]], kept.sum(axis=1)
+    return _kept(points, rows, tables)
 
 
-def _across(row: Int64s, along: Float64s, base: Float64s, spread: float) -> list[_Moved]:
+def _across(row: Int64s, along: Float64s, first: Float64s, spread: float) -> list[_Moved]:
     """Points moved by rows of bones: the first one, and others at right angles to unit vectors."""
     other = np.where(np.abs(along[:, :1]) > 0.7, (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
     one = unit_or(cross(along, other), 0.0)
     corners = (np.zeros_like(one), one, cross(along, one))
-    return [(row, base[row] + spread * corner) for corner in corners]
+    return [(row, first + spread * corner) for corner in corners]
 
 
 def _least_holds(rows: Floats, point_count: int) -> Float32s:

@@ -11,7 +11,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.kept_examples import Examples
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 41
+TREE_VERSION = 42
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of

@@ -4,8 +4,9 @@
 
 SCENE is one of: rigify, objects, humans, soft, soft_game, keys, subdivided, subdivided2, linked,
 masked, robot, unsubdivided, and the characters of `human.imported`: game, nine, avatar, performer,
-anime, each also with `_soft`; all of them without one. Add `--rounds 9` for steadier numbers,
-`--work` to compare the time that the processor spends, where other processes keep it busy.
+anime, each also with `_soft`; game_scaled, which is game_soft with a scaled bone; all of them
+without one. Add `--rounds 9` for steadier numbers, `--work` to compare the time that the processor
+spends, where other processes keep it busy.
 
 Everything counts: Blender's evaluation and the add-on's Python. In one scene the character is
 disabled and enabled in turn, and the same frames are timed, of which the quickest one counts: other
@@ -145,11 +146,18 @@ def soft_with_twist(rig_name: Rig, bones: Sequence[str]) -> Character:
     return Character([human], rig, bones[0])
 
 
-def imported(build: Callable[[], tuple[Object, list[Object]]], *, soft: bool) -> Character:
-    """A character as of `human.imported`, all of whose bones have keys."""
+def imported(
+    build: Callable[[], tuple[Object, list[Object]]], *, soft: bool, scaled: bool = False
+) -> Character:
+    """A character as of `human.imported`, all of whose bones have keys.
+
+    Its head is larger than at rest if wanted.
+    """
     rig, meshes = build()
     round_bones(rig)
     animate(rig, rig.data.bones.keys())
+    if scaled:
+        rig.pose.bones["head"].scale = (1.2, 1.2, 1.2)
     if soft:
         for mesh in meshes:
             mesh.dq_compensation.softness, mesh.dq_compensation.twist_spread = 0.5, 1.0
@@ -327,6 +335,11 @@ for name, (title, build, painted, soft) in IMPORTED.items():
             partial(imported, build, soft=bool(ending)),
             {PLAYBACK: played, POSE: posed},
         )
+SCENES["game_scaled"] = Scene(
+    "Human on a game rig, its head larger: Soft with Twist",
+    partial(imported, game_human, soft=True, scaled=True),
+    {PLAYBACK: 4.1, POSE: 4.3},
+)
 
 
 class Clock:

@@ -22,6 +22,8 @@ from tests.blender.enabled_scenes import error
 pytestmark = pytest.mark.usefixtures("addon")
 
 TOLERANCE = 2e-5
+# What all evaluators promise.
+OF_ALL = 1e-4
 # The products of axes in poses, in parts of the limit: where all bones are taken for rigid, and
 # where some are not, by the distances of the palette's points.
 LEAST, MOST = 0.5, 0.95
@@ -75,6 +77,22 @@ def test_what_rounding_leaves_out_is_not_seen(human: Human, look: str, most: flo
         scale_as_rounded(rig, most * NEARLY_RIGID)
         assert off_rigid(rig) == pytest.approx(most * NEARLY_RIGID, rel=0.05)
         assert error(obj) < TOLERANCE
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_what_is_scaled_and_moved_is_seen(human: Human, look: str) -> None:
+    """Each third bone is thicker one way, thinner another way, and off its parent."""
+    obj, rig = human.mesh_object, human.armature_object
+    settle(obj, look)
+    rng = np.random.default_rng(5)
+    for seed in range(2):
+        turn_all(rig, seed)
+        for bone in list(rig.pose.bones)[seed::3]:
+            bone.scale = rng.uniform(0.7, 1.4, 3).tolist()
+            bone.location = rng.uniform(-0.02, 0.02, 3).tolist()
+        bpy.context.view_layer.update()
+        assert off_rigid(rig) > 100.0 * NEARLY_RIGID
+        assert error(obj) < OF_ALL
 
 
 @pytest.mark.newest_only

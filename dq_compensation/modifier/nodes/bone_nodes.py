@@ -234,13 +234,11 @@ def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
     return bones.geometry.store(BONE, packed).store(BONE_MATRIX, matrix)
 
 
-def state_of(build: TreeBuilder, length: Scalar, limb_states: Scalar | None = None) -> Vector:
+def state_of(build: TreeBuilder, length: Scalar, *, limb_states: bool = False) -> Vector:
     """What the position of the first point of an evaluated palette is to be: `palette_state`."""
-    if limb_states is None:
-        return build.vector(*OFF_ALL_AXES) * length
-    _, y, z = OFF_ALL_AXES
-    aside = length - length * limb_states
-    return build.vector(length, aside * y, aside * z)
+    if limb_states:
+        return build.vector(length, 0.0, 0.0)
+    return build.vector(*OFF_ALL_AXES) * length
 
 
 def palette_state(build: TreeBuilder, palette: Geometry) -> Vector:

@@ -16,10 +16,10 @@ from ...core.twist_limbs import SWUNG_FAR
 from ..attribute_names import (
     AMOUNT,
     JOINT_DISTANCE,
-    JOINT_POINTS,
-    JOINT_ROWS,
+    JOINT_POINT,
     LEAST_HOLD,
     LIMB_HOLD,
+    LIMB_JOINT,
     LIMB_STATE,
     PAIR,
     REST_DISTANCE,
@@ -33,29 +33,29 @@ from ..attribute_names import (
     TWIST,
     numbered,
 )
-from ..palette_points import POINTS_OF_JOINT
 from .bone_nodes import state_of
 from .node_values import Cloud, Field, Geometry, Integer, Matrix, Scalar, TreeBuilder, Vector
 
-# Joints do not come apart where it is less than this, in lengths of the skeleton: it is rounding.
-_NO_GAP = 5e-7
 
-
-def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length: Scalar) -> Vector:
+def rigid_limbs(build: TreeBuilder, palette: Geometry, length: Scalar) -> Vector:
     """The positions of `with_limbs` where no bone is scaled, bendy or away from its joint.
 
     Args:
         palette: with the points of `write_joints`, as its Armature modifier leaves it.
-        bone_rows: how many rows the bones have.
         length: of the skeleton, as `bone_nodes.palette_state`.
     """
-    index = build.index
-    is_ray = index.modulo(2.0)  # 0 at the points that are joints
-    # Of the four points of a joint in the palette: the first one, or the third and the fourth.
-    number = index.times_plus(2.0, bone_rows * 4.0)
-    start: Vector = palette.sample(build.position, number)
-    end: Vector = palette.sample(build.position, number + is_ray)
+    places, first = _points_of_joints(build, palette)
+    is_ray = build.index.modulo(2.0)  # 0 at the points that are joints
+    start, end = places.at("place", first), places.at("place", first + is_ray)
     return build.choose(is_ray, end, (end - start) * (1.0 / length))
+
+
+def _points_of_joints(build: TreeBuilder, palette: Geometry) -> tuple[Cloud, Scalar]:
+    """The points of a palette, `place`, and the number of the first one of each joint and ray."""
+    # As in `bone_turns`.
+    first: Integer = build.attribute(JOINT_POINT, Integer)
+    known = palette.capture({"place": build.position, "first": first})
+    return known, known.at("first", build.index)
 
 
 def with_posed(
@@ -132,24 +132,19 @@ def with_bendy_limbs(
         bone_rows: how many rows the bones have.
     """
     index = build.index
-    # As in `bone_turns`.
-    first_point: Vector = build.attribute(JOINT_POINTS, Vector)
-    known = palette.capture({"place": build.position, "first": first_point})
-    first, of_limb, _ = known.at("first", index).components()
+    places, first = _points_of_joints(build, palette)
+    of_limb: Scalar = places.geometry.sample(build.attribute(LIMB_JOINT, Scalar), index)
 
-    def moved(number: int, places: Cloud = known) -> Vector:
+    def moved(number: int) -> Vector:
         return places.at("place", first + float(number))
 
-    spread, _, _ = known.at("place", bone_rows * 4.0 + 1.0).components()
+    spread, _, _ = places.at("place", bone_rows * 4.0 + 1.0).components()
     start, end = moved(0), moved(1)
     ray = end - start
     ray = ray.normalized() * (ray.length() > spread * SHORTEST_RAY)
     back = moved(9) - end
     back = back.normalized() * (back.length() > spread * SHORTEST_RAY)
-    p, q = moved(3) - moved(2), moved(4) - moved(2)
-    long, wide, slant = p.dot(p), q.dot(q), p.dot(q) * 2.0
-    difference = long - wide
-    root = slant.times_plus(slant, difference * difference).square_root()
+    thickness = _thickness(moved(3) - moved(2), moved(4) - moved(2))
     chord, behind = moved(6) - moved(5), moved(5) - moved(7)
     cosine = chord.normalized().dot(behind.normalized())
     known = points.capture(
@@ -157,15 +152,12 @@ def with_bendy_limbs(
             "place": build.choose(index.modulo(2.0), start, ray),
             "apart": (start - end + (moved(8) - end)) * of_limb,
             "back": back,
-            "both": build.vector(long + wide + root, cosine * -1.0, 0.0),
+            "both": build.vector(thickness, cosine * -1.0, 0.0),
         }
     )
     place, apart, back, both = known.fields.values()
     ray, other = (known.at(name, index.plus(1)) for name in ("place", "both"))
-    reach = apart.dot(ray).maximum(0.0)
-    along = apart.dot(back)
-    gap = apart.distance(back * along)
-    gap = gap.minimum(gap * 2.0 - along.absolute() * LOOSENED)
+    reach, gap = apart.dot(ray).maximum(0.0), _gap(apart, back)
     thick, curved, _ = both.maximum(other).components()
     size = thick.square_root() * (0.5**0.5 / spread)
     straight = (curved * -1.0).smooth_step(CURVED, STRAIGHT)
@@ -173,72 +165,60 @@ def with_bendy_limbs(
     return posed.store(LIMB_STATE, build.vector(size, gap, straight))
 
 
-def with_limbs(
-    build: TreeBuilder,
-    palette: Geometry,
-    bones: Cloud,
-    any_scaled: Scalar,
-    length: Scalar,
-) -> Geometry:
+def with_limbs(build: TreeBuilder, palette: Geometry, points: Geometry, length: Scalar) -> Geometry:
     """Points with each joint and one of its two limbs, in the pose: two for each of JOINT_ROWS.
 
     The very first point has `bone_nodes.state_of` as its position. Of the two points of a row
     the first one is at the joint, or where the limb begins beyond it (`PosedJoints.reaches`). The
-    position of the second one is a ray, the direction of the limb. Only where it matters for any
-    limb there is LIMB_STATE, too: how thick the limb is scaled, `PosedJoints.gaps`, and how
-    straight the limb is: here all are.
+    position of the second one is a ray, the direction of the limb. LIMB_STATE has how thick the
+    limb is scaled, `PosedJoints.gaps`, and how straight the limb is: here all are.
 
     Args:
-        palette: with the rows, as its Armature modifier leaves it.
-        bones: `bone_nodes.bone_matrices`; as many points as there are to be.
-        any_scaled: whether any bone is scaled.
+        palette: with the points of `write_joints`, as its Armature modifier leaves it.
+        points: as many as there are to be.
         length: of the skeleton, as `bone_nodes.palette_state`.
     """
     index = build.index
-    row_number = (index * (1.0 / POINTS_OF_JOINT)).floored() - 1.0
-    row: Matrix = palette.sample(build.attribute(JOINT_ROWS, Matrix), row_number)
-    columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
-    (head, joint), (ray, parent), (other, limb), (before, before_joint) = columns
-    of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
-    posed_head = of_joint.transform_point(head)
-    turned = bones.at("matrix", limb).transform_direction(ray)
-    posed_ray = turned.normalized() * (turned.length() > SHORTEST_RAY)
-    of_child = (limb - joint).absolute() < 0.5
-    forth, back = build.choose(of_child, other, ray), build.choose(of_child, ray, other)
-    turned = of_parent.transform_direction(back)
-    posed_back = turned.normalized() * (turned.length() > SHORTEST_RAY)
-    apart = posed_head - of_parent.transform_point(head)
-    along = apart.dot(posed_back)
-    gap = (apart - posed_back * along).length()
-    gap = gap.minimum(gap * 2.0 - along.absolute() * LOOSENED)
-    # Swings and twists name no limb of the parent: their joints stay.
-    reach = apart.dot(posed_ray).maximum(0.0) * before.dot(before)
-    place = build.choose(index.modulo(2.0), posed_head - posed_ray * reach, posed_ray)
-    known = bones.geometry.capture({"place": place, "gap": gap})
-    place, gap = known.fields["place"], known.fields["gap"]
-    comes_apart = known.geometry.statistic(gap.absolute(), "Max") > length * _NO_GAP
-    matters = any_scaled.maximum(comes_apart)
-    state = state_of(build, length, matters)
-    posed = known.geometry.set_position(build.choose(build.index < 0.5, place, state))
-    size = _thickness(build, of_joint, forth).maximum(
-        _thickness(build, bones.at("matrix", before_joint), before)
+    places, first = _points_of_joints(build, palette)
+    of_limb: Scalar = places.geometry.sample(build.attribute(LIMB_JOINT, Scalar), index)
+    start, end, one, other, ahead = (places.at("place", first + float(each)) for each in range(5))
+    is_ray = index.modulo(2.0)
+    # From where the child moves a joint to where the parent does; of a ray along the limb.
+    way = end - start
+    by_parent: Vector = places.at("place", first - 4.0)  # the joint of a ray
+    middle = build.choose(is_ray, start, by_parent)
+    along = build.choose(is_ray, ahead - end, way)
+    known = points.capture(
+        {
+            "start": start,
+            "way": way,
+            "along": along.normalized() * (along.length() > length * SHORTEST_RAY),
+            "thick": _thickness(one - middle, other - middle),
+        }
     )
-    size = build.choose(any_scaled, 1.0, size)
-    states = posed.store(LIMB_STATE, build.vector(size, gap, 1.0))
-    return build.choose(matters, posed, states)
+    start, way, along, thick = known.fields.values()
+    ray, beside = (known.at(name, index.plus(1)) for name in ("along", "thick"))
+    reach = way.dot(ray).minimum(0.0) * of_limb
+    place = build.choose(is_ray, start + ray * reach, along)
+    state = state_of(build, length, limb_states=True)
+    posed = known.geometry.set_position(build.choose(index < 0.5, place, state))
+    size = thick.maximum(beside).square_root() * (0.5**0.5 / length)
+    return posed.store(LIMB_STATE, build.vector(size, _gap(way, along), 1.0))
 
 
-def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
-    """The largest factor by which a matrix stretches vectors at right angles to a unit vector."""
-    x, _, _ = along.components()
-    other = build.choose(x.absolute() > 0.7, (1.0, 0.0, 0.0), build.vector(0.0, 1.0, 0.0))
-    across = along.cross(other).normalized()
-    p = matrix.transform_direction(across)
-    q = matrix.transform_direction(along.cross(across))
-    long, wide = p.dot(p) * 0.5, q.dot(q) * 0.5
-    slant, difference = p.dot(q), long - wide
-    root = (slant * slant + difference * difference).square_root()
-    return (long + wide + root).square_root()
+def _thickness(one: Vector, other: Vector) -> Scalar:
+    """Twice the square of the longest vector in the ellipse of two: cos t * one + sin t * other."""
+    long, wide, slant = one.dot(one), other.dot(other), one.dot(other) * 2.0
+    difference = long - wide
+    root = slant.times_plus(slant, difference * difference).square_root()
+    return long + wide + root
+
+
+def _gap(apart: Vector, back: Vector) -> Scalar:
+    """`PosedJoints.gaps` of joints that are apart, with the direction of the parent's limb."""
+    along = apart.dot(back)
+    gap = apart.distance(back * along)
+    return gap.minimum(gap * 2.0 - along.absolute() * LOOSENED)
 
 
 def onto_chords(
