@@ -1,4 +1,4 @@
-"""Direct delta mush of libigl, with which the quality report compares: it moves what it is given."""
+"""Direct delta mush of libigl, with which the quality report compares: it moves what it gets."""
 
 from __future__ import annotations
 
