@@ -47,8 +47,8 @@ _FINGERS = {"finger", "thumb", "index", "pinky"}
 # Other bones are called so, too.
 _MAY_BE_FINGERS = {"middle", "ring", "little"}
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-# So many fingers are a number; fewer have names.
-_MANY_FINGERS = 3
+# So many fingers are a number: often those of both sides.
+_MANY_FINGERS = 2
 
 
 def listed_bones(names: Sequence[str], said: Sequence[str] = (), most: int = 3) -> str:

@@ -29,6 +29,13 @@ _FREE_CHANNELS = ("location", "rotation_euler", "rotation_quaternion", "rotation
 _SET_BY_US = {"show_viewport", "show_render", "use_deform_preserve_volume"}
 _TRANSFORMS = ("matrix_basis", "matrix_parent_inverse", "delta_location", "delta_scale")
 
+# No check reads what drivers of our modifier read, solved shapes and colours, nor what is ignored.
+_UNREAD = {
+    *FOLLOWED_SETTINGS,
+    *("ignored", "overlay", "overlay_maximum", "use_solved_shapes", "shapes_left_out"),
+    *("solved_shapes", "solved_bones", "solved_digest", "solved_from"),
+}
+
 OURS = frozenset(("modifiers of DQ Compensation", "soft weights"))
 """The facts that the add-on changes by itself, as when soft weights have been computed."""
 
@@ -83,10 +90,8 @@ def _of_object(
         groups = [(group.name, group.lock_weight) for group in obj.vertex_groups]
         yield "vertex groups", groups, sorted(group_users(obj).items())
         yield "shown shape key", obj.active_shape_key_index, obj.show_only_shape_key
-        # No check reads what drivers of our modifier read, nor what the user ignores.
         settings = _values(settings_of(obj))
-        unread = {*FOLLOWED_SETTINGS, "ignored"}
-        yield "settings", [each for each in settings if each[0] not in unread]
+        yield "settings", [each for each in settings if each[0] not in _UNREAD]
         yield "soft weights", less_soft_joints(SkinnedObject(obj))
     if obj.pose is not None and len(obj.pose.bones):
         posed: Any = obj.evaluated_get(depsgraph).pose

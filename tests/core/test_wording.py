@@ -24,7 +24,8 @@ def test_fingers_are_counted(fingers: tuple[str, ...]) -> None:
     assert listed_bones(mixed) == "hand.L, head, foot.L and 2 more, and 4 finger bones"
     said = [f"{name} (1 cm)" for name in mixed]
     assert listed_bones(mixed, said, 1) == "hand.L (1 cm) and 4 more, and 4 finger bones"
-    assert listed_bones(fingers[:2]) == ", ".join(fingers[:2])
+    assert listed_bones(fingers[:2]) == "2 finger bones"
+    assert listed_bones(("foot.L", fingers[0])) == f"foot.L, {fingers[0]}"
 
 
 def test_other_bones_with_such_words_keep_their_names() -> None:

@@ -20,7 +20,13 @@ from dq_compensation.lifecycle.following_softness import (
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.session.changes import Changes
 from dq_compensation.setup_check import findings
-from dq_compensation.setup_check.findings import QUICK, any_known, check_outdated, mark_all_touched
+from dq_compensation.setup_check.findings import (
+    QUICK,
+    any_known,
+    check_outdated,
+    compare,
+    mark_all_touched,
+)
 from dq_compensation.setup_check.issue import Check, Issue
 from dq_compensation.setup_check.subject import Subject
 from dq_compensation.steps import run_through
@@ -275,6 +281,21 @@ def test_what_animation_moves_of_a_constraint_leaves_findings_as_they_are(body: 
     assert not is_outdated(body)
     constraint.mute = True
     assert is_outdated(body)
+
+
+def test_solved_shapes_and_colours_leave_findings_as_they_are(body: Object) -> None:
+    enable(body)
+    bpy.ops.dqc.check()
+    other = bpy.data.meshes.new("Shapes")
+    for name, value in (
+        *(("overlay", "COMPENSATION"), ("overlay_maximum", 2.0), ("use_solved_shapes", True)),
+        *(("solved_bones", "Lower"), ("solved_digest", "ab"), ("solved_from", "cd")),
+        *(("solved_shapes", other), ("shapes_left_out", "Lower")),
+    ):
+        setattr(body.dq_compensation, name, value)
+    mark_all_touched()
+    compare(body, known(body), bpy.context.evaluated_depsgraph_get())
+    assert not known(body).outdated
 
 
 def test_a_check_in_edit_mode_is_made_again_afterwards(body: Object) -> None:
