@@ -35,6 +35,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".transfer.operators",
     ".transfer.source_colours",
     ".motion_test.drawn_copy",
+    ".motion_test.hidden_bones",
     ".motion_test.operators",
     ".bake.operators",
     ".pipeline.correctives.baked_keys_check",

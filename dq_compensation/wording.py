@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import floor, isfinite, log10
 
@@ -40,6 +41,34 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     """The first names, and how many more there are: ``a, b, c and 4 more``."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+_FINGERS = {"finger", "thumb", "index", "pinky"}
+# Other bones are called so, too.
+_MAY_BE_FINGERS = {"middle", "ring", "little"}
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+# So many fingers are a number: often those of both sides.
+_MANY_FINGERS = 2
+
+
+def listed_bones(names: Sequence[str], said: Sequence[str] = (), most: int = 3) -> str:
+    """The same of bones, with fingers as a number: ``a, b, c and 4 more, and 15 finger bones``.
+
+    Args:
+        names: of the bones.
+        said: what is listed of each; empty: its name.
+    """
+    words = [{word.lower() for word in _WORDS.findall(name)} for name in names]
+    are_fingers = [not each.isdisjoint(_FINGERS) for each in words]
+    if any(are_fingers):
+        fingers = _FINGERS | _MAY_BE_FINGERS
+        are_fingers = [not each.isdisjoint(fingers) for each in words]
+    count = sum(are_fingers)
+    if count < _MANY_FINGERS:
+        return listed(said or names, most)
+    pairs = zip(said or names, are_fingers, strict=True)
+    others = listed([each for each, is_finger in pairs if not is_finger], most)
+    return f"{others}, and {counted(count, 'finger bone')}" if others else f"{count} finger bones"
 
 
 def bounded(least: float, most: float) -> str:

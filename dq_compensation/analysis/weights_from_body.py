@@ -23,7 +23,7 @@ from ..core.topology import MeshArrays
 from ..core.vectors import cross, dots, unit_or
 from ..steps import part_of
 from .flesh.lattice import barycentric
-from .flesh.surface_search import SearchOf
+from .flesh.surface_search import NearestSearch, SearchOf
 from .soft_weights import SoftWeights, cut_weights
 from .surface.continued_weights import continued_weights
 from .surface.facing import facing_outward
@@ -170,10 +170,10 @@ class BodyMatches:
 
     @classmethod
     def of(
-        cls, cloth: ClothMesh, body: BodySkin, search_of: SearchOf, likeness: Likeness
+        cls, cloth: ClothMesh, body: BodySkin, search: NearestSearch, likeness: Likeness
     ) -> BodyMatches:
-        """Look for them."""
-        places, faces = search_of(body.positions, body.triangles).nearest(cloth.positions)
+        """Look for them, by a search on the triangles of the body."""
+        places, faces = search.nearest(cloth.positions)
         corners = body.triangles[faces]
         shares = barycentric(places, body.positions[corners]).clip(0.0, 1.0)
         shares /= shares.sum(axis=1, keepdims=True)
@@ -238,7 +238,8 @@ def weights_from_body(
         the weights; None where no vertex lies on the body, or keeps weights.
     """
     count = len(cloth.positions)
-    matches = BodyMatches.of(cloth, body, search_of, likeness)
+    search = search_of(body.positions, body.triangles)
+    matches = BodyMatches.of(cloth, body, search, likeness)
     yield 0.3
     surface = _surface(cloth, matches, body.size)
     influences = matches.influences(body.influences)

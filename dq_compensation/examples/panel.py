@@ -126,12 +126,6 @@ def _shaping(layout: UILayout, context: Context, copy: Object) -> None:
     """The buttons while a posed copy is open."""
     name, bone = copy.get(NAME_PROPERTY, ""), copy.get(BONE_PROPERTY, "")
     shaping, failure = copy.mode in {"SCULPT", "EDIT"}, failure_of(copy)
-    text = f"Shape {name} of {bone}." + (" Leaving the mode applies it." if shaping else "")
-    draw_sentence(layout, context, text, "SCULPTMODE_HLT")
-    if shaping:
-        dark = "dark and masked" if copy.mode == "SCULPT" else "hidden. Alt H shows it"
-        text = f"The part outside the support of {bone} is {dark}."
-        draw_sentence(layout, context, text, "MOD_MASK")
     if failure is not None:
         draw_sentence(layout, context, str(failure), "ERROR")
     column = layout.column(align=True)
@@ -142,6 +136,13 @@ def _shaping(layout: UILayout, context: Context, copy: Object) -> None:
     else:
         column.operator("dqc.example_apply", icon="CHECKMARK")
     column.operator("dqc.example_cancel", icon="X")
+    # Below the buttons: in a small window the shelf of brushes leaves little room.
+    text = f"Shape {name} of {bone}." + (" Leaving the mode applies it." if shaping else "")
+    draw_sentence(layout, context, text, "SCULPTMODE_HLT")
+    if shaping:
+        dark = "dark and masked" if copy.mode == "SCULPT" else "hidden. Alt H shows it"
+        text = f"The part outside the support of {bone} is {dark}."
+        draw_sentence(layout, context, text, "MOD_MASK")
     if not shaping:
         _edit_buttons(layout.row(align=True), "Go On in")
 

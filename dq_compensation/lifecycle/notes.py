@@ -23,7 +23,13 @@ from ..scene.blender.own_objects import name_in_sentences
 from ..scene.blender.rigging import VISIBILITY, notes, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.kept_weights import BAKED_BONES
-from ..scene.settings.object_settings import Settings, setting_label
+from ..scene.settings.object_settings import (
+    PAINTED_SETTINGS,
+    PaintedKind,
+    Settings,
+    setting_label,
+    settings_of,
+)
 from ..scene.stack import modifiers_with
 from ..session.status import NOTES, status_of
 from ..wording import counted, listed
@@ -31,6 +37,12 @@ from .following_softness import about_linked_weights
 
 # How many are named.
 _MOST_LIMBS = 20
+# What acts without a painted group.
+_WITHOUT_GROUP: dict[PaintedKind, str] = {
+    "COMPENSATION": "the compensation acts fully",
+    "BLEND": "nothing is blended to linear",
+    "SOFTNESS": "Softness acts fully",
+}
 # Why a limb does not spread its twist.
 _LEFT_OUT: dict[Reason, str] = {
     "SHORT": "too short and thick",
@@ -79,13 +91,20 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
         found.extend(_notes_on_shapes(skinned, binding, acting))
     if binding is not None and acting.by_example:
         found.extend(_notes_on_examples(skinned, binding))
-    for setting, sentence in (
-        ("vertex_group", "{obj} has no vertex group {group}; the compensation acts fully."),
-        ("blend_group", "{obj} has no vertex group {group}; nothing is blended to linear."),
-    ):
+    return [*found, *lost_groups(obj).values()]
+
+
+def lost_groups(obj: bpy.types.Object) -> dict[PaintedKind, str]:
+    """The painted groups of an enabled object that were renamed or removed, with a sentence each.
+
+    Cheap: for the panel.
+    """
+    settings, acting, found = settings_of(obj), Settings.of(obj), dict[PaintedKind, str]()
+    acts = {"softness_group": acting.acts("softness") and acting.softness > 0.0}
+    for kind, setting in PAINTED_SETTINGS.items():
         group = getattr(settings, setting)
-        if group and group not in obj.vertex_groups and acting.acts(setting):
-            found.append(sentence.format(obj=obj.name, group=group))
+        if group and group not in obj.vertex_groups and acts.get(setting, acting.acts(setting)):
+            found[kind] = f"{obj.name} has no vertex group {group}; {_WITHOUT_GROUP[kind]}."
     return found
 
 

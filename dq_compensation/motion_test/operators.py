@@ -22,6 +22,7 @@ from ..session.status import compared, tag_redraw
 from ..ui_shared.reporting import OperatorResult, Refusing, draw_words, reports_errors
 from ..viewport.gpu_objects import drawing_refusal
 from .drawn_copy import posed_copy
+from .hidden_bones import hide_bones, show_bones
 from .turned_joints import MotionTest
 
 # Blender goes on with these events meanwhile: the view.
@@ -96,6 +97,7 @@ Up and Down Arrow: how far; S: without solved shapes, and with them; Esc or a cl
         manager = context.window_manager
         with self._ended_by_errors(context):
             hide_for_drawing(meshes)
+            hide_bones()
             posed_copy.begin(bindings)
             self._show()
             self._timer = manager.event_timer_add(_STEP, window=context.window)
@@ -146,6 +148,7 @@ Up and Down Arrow: how far; S: without solved shapes, and with them; Esc or a cl
             bpy.types.SpaceView3D.draw_handler_remove(self._label, "WINDOW")
         self._timer = self._label = None
         posed_copy.free()
+        show_bones()
         end_comparison()
         tag_redraw()
 

@@ -8,14 +8,17 @@ from typing import Any, cast
 import bpy
 from bpy.app.translations import pgettext_tip
 from bpy.props import EnumProperty, FloatProperty
-from bpy.types import Context, Event, Object, Operator
+from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..errors import UserError
+from ..lifecycle.notes import lost_groups
 from ..scene.blender.mesh import mesh_of
-from ..scene.selected_characters import target_meshes
+from ..scene.blender.rigging import object_named, telling_name
+from ..scene.selected_characters import enabled_of_characters, target_meshes
 from ..scene.settings.object_settings import PAINTED_KINDS, PaintedKind, is_enabled, settings_of
 from ..session.memory import memory_of
 from ..ui_shared.reporting import OperatorResult, Outcome, Refusing
+from ..ui_shared.sentences import DIALOG_WIDTH, draw_in_dialog
 from ..wording import listed
 from .compensation_weights import (
     PAINTED_GROUPS,
@@ -46,6 +49,12 @@ def painting_target(context: Context) -> Object | None:
 
 def _rank(mesh: Object) -> tuple[bool, int]:
     return mesh.visible_get(), len(mesh_of(mesh).vertices)
+
+
+def draw_group(layout: UILayout, obj: Object, kind: PaintedKind) -> None:
+    """Draw the field that names a vertex group."""
+    group = PAINTED_GROUPS[kind]
+    layout.prop_search(settings_of(obj), group.setting, obj, "vertex_groups", text=group.label)
 
 
 class _WeightsOperator(Refusing):
@@ -245,7 +254,48 @@ the current pose gets 0 on its inner side, a straight joint 1 all around"""
         return _message(obj, change, "have another weight")
 
 
+class DQC_OT_choose_groups(Refusing, Operator):
+    """Choose other vertex groups for the settings of the selected characters where theirs were \
+renamed or removed"""
+
+    bl_idname = "dqc.choose_groups"
+    bl_label = "Choose Vertex Groups"
+    bl_options = {"REGISTER"}
+
+    _lost: tuple[tuple[str, PaintedKind, str], ...] = ()
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if _lost_groups(context) else "All vertex groups of the settings are there"
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        # A chosen one stays in the list, so that it can be seen and chosen again.
+        self._lost = tuple(_lost_groups(context))
+        return context.window_manager.invoke_popup(cast("Operator", self), width=DIALOG_WIDTH)
+
+    def draw(self, context: Context) -> None:
+        column = cast("Operator", self).layout.column()
+        for name, kind, sentence in self._lost:
+            obj = object_named(name)
+            if obj is not None and is_enabled(obj):
+                draw_in_dialog(column, sentence, "ERROR")
+                draw_group(column, obj, kind)
+
+    def execute(self, context: Context) -> OperatorResult:
+        return {"FINISHED"}
+
+
+def _lost_groups(context: Context) -> list[tuple[str, PaintedKind, str]]:
+    """The groups that the settings of characters name in vain: meshes, kinds and sentences."""
+    return [
+        (telling_name(obj), kind, sentence)
+        for obj in enabled_of_characters(context)
+        for kind, sentence in lost_groups(obj).items()
+    ]
+
+
 CLASSES = (
+    DQC_OT_choose_groups,
     DQC_OT_paint_weights,
     DQC_OT_paint_done,
     DQC_OT_weights_fill,

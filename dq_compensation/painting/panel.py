@@ -19,7 +19,7 @@ from ..ui_shared.sidebar import SubPanel
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import rounded
 from .compensation_weights import PAINTED_GROUPS, painted_group
-from .operators import painting_target
+from .operators import draw_group, painting_target
 
 
 def draw_overlay(layout: UILayout, context: Context, obj: Object) -> None:
@@ -104,12 +104,6 @@ class PaintPanel(SubPanel):
             column.prop(settings, "lies_on")
             column.prop(settings, "by_itself")
         draw_overlay(layout, context, subject)
-
-
-def draw_group(layout: UILayout, obj: Object, kind: PaintedKind) -> None:
-    """Draw the field that names a vertex group."""
-    group = PAINTED_GROUPS[kind]
-    layout.prop_search(settings_of(obj), group.setting, obj, "vertex_groups", text=group.label)
 
 
 def _weights(layout: UILayout, obj: Object, active_object: Object | None) -> None:

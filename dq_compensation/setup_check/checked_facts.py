@@ -21,10 +21,23 @@ from ..scene.blender.rna_properties import plain_values
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.group_users import group_users
 from ..scene.settings.object_settings import FOLLOWED_SETTINGS, settings_of
+from ..scene.stack import stack_of
 
 # Channels that may be animated as anyone likes: what counts is that they are.
 _FREE_CHANNELS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle")
+# What is set on Armature modifiers meanwhile.
+_SET_BY_US = {"show_viewport", "show_render", "use_deform_preserve_volume"}
 _TRANSFORMS = ("matrix_basis", "matrix_parent_inverse", "delta_location", "delta_scale")
+
+# No check reads what drivers of our modifier read, solved shapes and colours, nor what is ignored.
+_UNREAD = {
+    *FOLLOWED_SETTINGS,
+    *("ignored", "overlay", "overlay_maximum", "use_solved_shapes", "shapes_left_out"),
+    *("solved_shapes", "solved_bones", "solved_digest", "solved_from"),
+}
+
+OURS = frozenset(("modifiers of DQ Compensation", "soft weights"))
+"""The facts that the add-on changes by itself, as when soft weights have been computed."""
 
 
 def checked_facts(
@@ -60,17 +73,25 @@ def _of_object(
     yield "name", obj.name, obj.type, obj.data and obj.data.session_uid
     yield "parent", obj.parent_type, obj.parent_bone, obj.parent and obj.parent.session_uid
     yield "place", *(np.array(getattr(obj, name)) for name in _TRANSFORMS)
-    yield "modifiers", *(list(plain_values(each)) for each in obj.modifiers)
+    roles = stack_of(obj).roles if obj.type == "MESH" else {}
+    every = [list(plain_values(each)) for each in obj.modifiers]
+    theirs = [
+        [value for value in values if each.type != "ARMATURE" or value[0] not in _SET_BY_US]
+        for each, values in zip(obj.modifiers, every, strict=True)
+        if each.name not in roles
+    ]
+    yield "modifiers", theirs
     yield "constraints", *(list(plain_values(each)) for each in obj.constraints)
-    yield "animation", *_of_animation(obj)
+    inside = tuple(f'modifiers["{bpy.utils.escape_identifier(name)}"]' for name in roles)
+    yield "animation", *_of_animation(obj, inside)
     if obj.type == "MESH":
+        driven = [each for each in animated_paths(obj).items() if each[0].startswith(inside)]
+        yield "modifiers of DQ Compensation", every, driven
         groups = [(group.name, group.lock_weight) for group in obj.vertex_groups]
         yield "vertex groups", groups, sorted(group_users(obj).items())
         yield "shown shape key", obj.active_shape_key_index, obj.show_only_shape_key
-        # No check reads what drivers of our modifier read, nor what the user ignores.
         settings = _values(settings_of(obj))
-        unread = {*FOLLOWED_SETTINGS, "ignored"}
-        yield "settings", [each for each in settings if each[0] not in unread]
+        yield "settings", [each for each in settings if each[0] not in _UNREAD]
         yield "soft weights", less_soft_joints(SkinnedObject(obj))
     if obj.pose is not None and len(obj.pose.bones):
         posed: Any = obj.evaluated_get(depsgraph).pose
@@ -80,8 +101,10 @@ def _of_object(
         yield "constraints of bones", *settings_of_constraints(obj)
 
 
-def _of_animation(owner: bpy.types.ID) -> Iterator[object]:
-    yield sorted(animated_paths(owner).items())
+def _of_animation(owner: bpy.types.ID, without: tuple[str, ...] = ()) -> Iterator[object]:
+    """What animates a data-block, but for paths that begin so."""
+    paths = animated_paths(owner).items()
+    yield sorted(each for each in paths if not each[0].startswith(without))
     yield from values_played(played_actions(owner), _FREE_CHANNELS)
 
 

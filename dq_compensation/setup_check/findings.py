@@ -15,6 +15,7 @@ from typing import Any
 
 import bpy
 
+from ..lifecycle.following_softness import unproved_objects, waiting_objects
 from ..scene.binding.facts import Facts, changed_since
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.addon_preferences import check_follows_edits
@@ -25,7 +26,7 @@ from ..session.delayed_calls import DelayedCall
 from ..session.memory import keep_only, memories
 from ..session.status import compared, tag_redraw
 from . import catalogue
-from .checked_facts import checked_facts
+from .checked_facts import OURS, checked_facts
 from .issue import Issue
 from .subject import Subject
 
@@ -40,6 +41,7 @@ class Findings:
         watched: the facts of all data-blocks that they depend on, by session_uid.
         touched: what of it Blender has reported as changed; it may be a selection or a pose.
         outdated: what of it is known to have changed since, for riggers.
+        edited: whether others than the add-on have changed it.
     """
 
     issues: list[Issue]
@@ -49,6 +51,7 @@ class Findings:
     watched: dict[int, Facts]
     touched: set[int] = field(default_factory=set)
     outdated: tuple[str, ...] = ()
+    edited: bool = False
 
     def issue(self, check: str, key: str) -> Issue | None:
         """The issue of a check that has this key; None when there is none."""
@@ -98,9 +101,11 @@ def compare(obj: bpy.types.Object, found: Findings, depsgraph: bpy.types.Depsgra
     for uid in found.touched & blocks.keys():
         block, owner = blocks[uid]
         facts = changed_since(found.watched[uid], checked_facts(block, owner, depsgraph))
-        changed |= {f"{name} of {owner.name}" for name in facts}
+        edited = [name for name in facts if name not in OURS]
+        changed |= {f"{name} of {owner.name}" for name in edited or facts}
+        found.edited |= bool(edited)
     if not changed and blocks.keys() != found.watched.keys():
-        changed = {f"data of {obj.name}"}
+        changed, found.edited = {f"data of {obj.name}"}, True
     found.outdated = tuple(sorted(changed))
     found.touched.clear()
 
@@ -152,6 +157,8 @@ def _watched_blocks(
 _RECHECK_AFTER = 0.5
 # Seconds that the last check may have taken for it to be made again without being asked for.
 QUICK = 0.3
+# The same where nothing but the add-on itself has changed it, as after a fix: that is seldom.
+_SELDOM = 3.0
 
 
 def check_outdated() -> bool:
@@ -164,7 +171,8 @@ def check_outdated() -> bool:
         if _is_being_edited(obj):
             continue
         compare(obj, found, depsgraph)
-        if wanted and found.outdated and found.seconds < QUICK:
+        longest = (QUICK if wanted else 0.0) if found.edited else _SELDOM
+        if found.outdated and found.seconds < longest:
             due.append(obj)
     subjects: dict[int, Subject] = {}
     for obj in due:
@@ -198,7 +206,8 @@ def _on_any_change() -> None:
 
 
 def _check_and_redraw() -> None:
-    if compared:
+    # New soft weights change what the checks read.
+    if compared or waiting_objects() or unproved_objects():
         _delayed_check.request()
         return
     check_outdated()

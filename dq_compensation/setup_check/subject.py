@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..analysis.mirror_map import mirrored_bones
 from ..analysis.skin_fit import SkinnedJoints, find_movement, with_hard_edges
-from ..analysis.surface.seams import SEAM_APART, SEAM_MEANT, Seam, SeamMesh, find_seam
+from ..analysis.surface.seams import SEAM_APART, SEAM_MEANT, MeshSeams, Seam, SeamMesh
 from ..arrays import Booleans, Float32s, Float64s, Indices, Int32s
 from ..core.influences import MIN_WEIGHT_SUM, WEAKEST_SHARE, Influences
 from ..core.skeleton import BoneKinds, Skeleton
@@ -95,15 +95,16 @@ class Subject(SkinnedObject):
         self.depsgraph = depsgraph
         self._known = {} if known is None else known
         self._known[obj.session_uid] = self
-        self._of_file: dict[Callable[[], object], Any] = {}
+        self._shared: dict[tuple[Hashable, ...], Any] = {}
         self.reads_other_meshes = False
 
-    def once(self, find: Callable[[], Found]) -> Found:
-        """What is found of the whole file, once for all subjects read at the same time."""
-        shared = next(iter(self._known.values()))._of_file
-        if find not in shared:
-            shared[find] = find()
-        return shared[find]
+    def once(self, find: Callable[..., Found], *arguments: Hashable) -> Found:
+        """What is found with these arguments, once for all subjects read at the same time."""
+        shared = next(iter(self._known.values()))._shared
+        key = (find, *arguments)
+        if key not in shared:
+            shared[key] = find(*arguments)
+        return shared[key]
 
     @cached_property
     def beside(self) -> tuple[Subject, ...]:
@@ -118,6 +119,12 @@ class Subject(SkinnedObject):
         )
 
     @cached_property
+    def all_meshes(self) -> tuple[Subject, ...]:
+        """The meshes on its armature, itself among them: those with fewer vertices first."""
+        every = (self, *self.beside)
+        return tuple(sorted(every, key=lambda each: (len(each.rest), each.obj.name)))
+
+    @cached_property
     def with_its_settings(self) -> tuple[Subject, ...]:
         """The meshes that have the settings of one character: itself first.
 
@@ -129,7 +136,8 @@ class Subject(SkinnedObject):
     @cached_property
     def seams(self) -> tuple[MeshSeam, ...]:
         """The seams with other meshes, open or closed."""
-        found = (MeshSeam.of(self, other, self.character_size) for other in self.beside)
+        of_character = self.once(_SeamsOfCharacter, self.all_meshes)
+        found = (of_character.between(self, other) for other in self.beside)
         return tuple(each for each in found if each is not None)
 
     @cached_property
@@ -408,22 +416,35 @@ class MeshSeam:
     large: Subject
     pairs: Seam
 
-    @classmethod
-    def of(cls, one: Subject, other: Subject, size: float) -> MeshSeam | None:
-        """None where the meshes have none."""
-        ours, theirs = one.box, other.box
-        if ours is None or theirs is None or size <= 0.0:
-            return None
-        low, high = np.maximum(ours[0], theirs[0]), np.minimum(ours[1], theirs[1])
-        if (low > high + SEAM_MEANT * size).any():
-            return None
-        small, large = sorted((one, other), key=lambda each: (len(each.rest), each.obj.name))
-        if small.seam_mesh is None or large.seam_mesh is None:
-            return None
-        pairs = find_seam(small.seam_mesh, large.seam_mesh, size)
-        return None if pairs is None else cls(small, large, pairs)
-
     @property
     def is_apart(self) -> Booleans:
         """Shape (p,), the pairs that are not in one place."""
         return self.pairs.distances > SEAM_APART * self.small.character_size
+
+
+class _SeamsOfCharacter:
+    """The seams between meshes on one armature, each found once."""
+
+    def __init__(self, subjects: tuple[Subject, ...]) -> None:
+        self._size = subjects[0].character_size
+        meshes = {each: mesh for each in subjects if (mesh := each.seam_mesh) is not None}
+        self._rows = {each: row for row, each in enumerate(meshes)}
+        self._seams = MeshSeams(tuple(meshes.values()), self._size)
+        self._found: dict[tuple[Subject, Subject], MeshSeam | None] = {}
+
+    def between(self, one: Subject, other: Subject) -> MeshSeam | None:
+        """The seam of two of the meshes; None where they have none."""
+        if one not in self._rows or other not in self._rows or not self._may_meet(one, other):
+            return None
+        both = small, large = (one, other) if self._rows[one] < self._rows[other] else (other, one)
+        if both not in self._found:
+            pairs = self._seams.between(self._rows[small], self._rows[large])
+            self._found[both] = None if pairs is None else MeshSeam(small, large, pairs)
+        return self._found[both]
+
+    def _may_meet(self, one: Subject, other: Subject) -> bool:
+        ours, theirs = one.box, other.box
+        if ours is None or theirs is None or self._size <= 0.0:
+            return False
+        low, high = np.maximum(ours[0], theirs[0]), np.minimum(ours[1], theirs[1])
+        return bool((low <= high + SEAM_MEANT * self._size).all())

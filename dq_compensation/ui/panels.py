@@ -13,8 +13,10 @@ from ..bake.panel import BakePanel
 from ..examples.panel import ExamplePanel
 from ..folds.operators import DQC_OT_solve_folds
 from ..lifecycle import enabling
+from ..lifecycle.notes import lost_groups
 from ..painting.compensation_weights import PAINTED_GROUPS
-from ..painting.panel import PaintPanel, draw_group
+from ..painting.operators import DQC_OT_choose_groups, draw_group
+from ..painting.panel import PaintPanel
 from ..pipeline.takes.panel import PlaybackPanel
 from ..sample.operators import DQC_OT_add_sample_character
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
@@ -329,6 +331,7 @@ def messages(context: Context, character: SelectedCharacter) -> list[Message]:
     """Each problem and each note once, with the meshes that it is about; what is worse first."""
     refused: dict[Object, list[str | None]] = {}
     problems: dict[Object, list[str | None]] = {}
+    lost: dict[Object, list[str | None]] = {}
     notes: dict[Object, list[str | None]] = {}
     found: list[Message] = []
     for mesh in character.meshes:
@@ -340,12 +343,16 @@ def messages(context: Context, character: SelectedCharacter) -> list[Message]:
             # Refresh does not read a mesh in Edit Mode.
             (refused if mesh.mode == "EDIT" else problems)[mesh] = [reason]
         else:
-            notes[mesh] = [*enabling.notes_of(mesh), *display_hints(mesh, context)]
+            lost[mesh] = list(lost_groups(mesh).values())
+            others = (note for note in enabling.notes_of(mesh) if note not in lost[mesh])
+            notes[mesh] = [*others, *display_hints(mesh, context)]
     found += [Message(text, "ERROR", DQC_OT_refresh.bl_idname) for text in sentences_once(problems)]
     found += [Message(text, "ERROR") for text in sentences_once(refused)]
     for text, can_update in softness_messages(character.enabled):
         fix = DQC_OT_update_softness.bl_idname if can_update else ""
         found.append(Message(text, "INFO" if can_update else "ERROR", fix))
+    choose = DQC_OT_choose_groups.bl_idname
+    found += [Message(text, "ERROR", choose, "Choose") for text in sentences_once(lost)]
     active = context.active_object
     owner = character.shown(active)
     if reason := enabling.grey_settings(owner):

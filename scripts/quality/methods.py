@@ -20,6 +20,7 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skin_at_rest import SkinAtRest
 from dq_compensation.core.spherical_joints import joint_sets
 from human.model import HumanArrays, build_from
+from quality import delta_mush
 from quality.body import Body
 from quality.reference_bulging_free import BulgingFree
 from quality.reference_rotation_centres import RotationCentres
@@ -58,6 +59,11 @@ def deformers(body: Body) -> dict[str, Deformer]:
     ours = {name: _by_core(deformation, rest) for name, deformation in found.items()}
     others = {"KH14": BulgingFree(body).deform, "LH16": RotationCentres(body).deform}
     return {**ours, **others}
+
+
+def installed_deformers(body: Body) -> dict[str, Deformer]:
+    """Those of other programs that are installed; it takes up to minutes to prepare them."""
+    return {"LL19": delta_mush.DeltaMush(body).deform} if delta_mush.is_installed() else {}
 
 
 def soft_deformers(body: Body) -> dict[str, Deformer]:

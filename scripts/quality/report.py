@@ -25,6 +25,7 @@ SHOWN = {
     "SPHERICAL_JOINT": "Spherical Joint",
     "KH14": "Bulging-free [KH14]",
     "LH16": "Centres of rotation [LH16]",
+    "LL19": "Direct delta mush [LL19]",
 }
 
 # Beyond, nobody bends a cylinder: limbs of flesh touch each other.
@@ -111,10 +112,16 @@ HUMAN = (
 )
 
 
+def _shown(rows: Sequence[Row]) -> dict[str, str]:
+    """What the tables show of these rows: what is not installed has none."""
+    there = {row.method for row in rows}
+    return {method: title for method, title in SHOWN.items() if method in there}
+
+
 def table(rows: Sequence[Row], columns: Sequence[Column]) -> list[list[str]]:
     """The head and a line for each method that is shown."""
     lines = [["method", *(column.title for column in columns)]]
-    for method, title in SHOWN.items():
+    for method, title in _shown(rows).items():
         values = (column.value(rows, method) for column in columns)
         lines.append([title, *(_number(value) for value in values)])
     return lines
@@ -123,7 +130,8 @@ def table(rows: Sequence[Row], columns: Sequence[Column]) -> list[list[str]]:
 def pose_table(rows: Sequence[Row], figure: str) -> list[list[str]]:
     """A line for each pose of the human: one figure by each method, the mean of the rigs."""
     human = [row for row in rows if row.subject == "human"]
-    lines = [["pose", *SHOWN.values()]]
+    shown = _shown(human)
+    lines = [["pose", *shown.values()]]
     for pose in dict.fromkeys(row.pose for row in human):
         means = (
             np.mean(
@@ -133,7 +141,7 @@ def pose_table(rows: Sequence[Row], figure: str) -> list[list[str]]:
                     if row.pose == pose and row.method == method
                 ]
             )
-            for method in SHOWN
+            for method in shown
         )
         lines.append([pose, *(_number(float(mean)) for mean in means)])
     return lines
@@ -142,10 +150,11 @@ def pose_table(rows: Sequence[Row], figure: str) -> list[list[str]]:
 def characters_table(rows: Sequence[Row]) -> list[list[str]]:
     """A line for each character: the worst bulge and dent by each method."""
     of_characters = [row for row in rows if row.subject == "character"]
-    lines = [["character", *SHOWN.values()]]
+    shown = _shown(of_characters)
+    lines = [["character", *shown.values()]]
     for body in dict.fromkeys(row.body for row in of_characters):
         cells = []
-        for method in SHOWN:
+        for method in shown:
             figures = [r.figures for r in of_characters if (r.body, r.method) == (body, method)]
             worst = (max(getattr(each, name) for each in figures) for name in ("bulge", "dent"))
             cells.append(" / ".join(map(_number, worst)))

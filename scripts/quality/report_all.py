@@ -2,10 +2,10 @@
 
 make quality        or        .venv-5.2/bin/python scripts/run.py quality.report_all
 
-Compared are the methods of DQ Compensation, Blender's Armature modifier, and two published methods
-that are reference code here; and the default look with what it replaces, on a hundred characters
-that are generated. `build/quality/` gets the tables, all figures as CSV, and plots. A
-figure that misses its target has a star; then the exit status is 1.
+Compared are the methods of DQ Compensation, Blender's Armature modifier, and three published
+methods, two as reference code here and one of libigl; and the default look with what it replaces,
+on a hundred characters that are generated. `build/quality/` gets the tables, all figures as CSV,
+and plots. A figure that misses its target has a star; then the exit status is 1.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dq_compensation.core.vectors import extent
 from environments import PROJECT
 from human.model import RIGS, Rig
 from leaving import leave
+from quality import delta_mush
 from quality.body import Body
 from quality.characters import CHARACTERS
 from quality.clothes import ClothesRow, clothes_of, clothes_table
@@ -37,6 +38,7 @@ from quality.methods import (
     Array,
     BlenderBody,
     deformers,
+    installed_deformers,
     soft_deformers,
 )
 from quality.plots import write_plots
@@ -68,7 +70,7 @@ class _Bodies:
     """A body with every method, and what is found with it."""
 
     def __init__(self, body: Body) -> None:
-        self._methods = deformers(body) | soft_deformers(body)
+        self._methods = deformers(body) | soft_deformers(body) | installed_deformers(body)
         self._blender = BlenderBody.of(body)
         self._size = extent(body.rest)
         self.differences: dict[str, float] = defaultdict(float)
@@ -190,6 +192,8 @@ def text_of(
 def main() -> int:
     start = time.monotonic()
     FOLDER.mkdir(parents=True, exist_ok=True)
+    if not delta_mush.is_installed():
+        print(delta_mush.MISSING, flush=True)
     rows, differences = find_all(lambda line: print(line, flush=True))
     print("clothes", flush=True)
     dq_compensation.register()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.examples.operators import active_character
+from dq_compensation.painting.operators import DQC_OT_choose_groups
 from dq_compensation.painting.panel import PaintPanel
 from dq_compensation.scene import selected_characters
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
@@ -22,7 +23,7 @@ from dq_compensation.steps import Progress
 from dq_compensation.ui import looks, panels
 from dq_compensation.ui.looks import known_looks, look_of
 from dq_compensation.ui_shared import reporting, sentences
-from tests.blender.enabled_scenes import enabled_limb, select
+from tests.blender.enabled_scenes import check, enabled_limb, select
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.scene_builders import edit_mode, evaluated_positions, link, linked_copy
@@ -322,6 +323,38 @@ def test_what_is_wrong_has_one_line_with_its_fix(rig: Object) -> None:
     assert "Fix" in layout.texts()
     assert bpy.ops.dqc.refresh() == {"FINISHED"}
     assert "Fix" not in drawn().texts()
+
+
+@pytest.mark.parametrize("setting", ["vertex_group", "blend_group", "softness_group"])
+def test_a_group_that_was_renamed_has_a_button_to_choose_another(rig: Object, setting: str) -> None:
+    """The button opens its field, which stays there once it is right."""
+    mesh = bpy.data.objects["Body 01"]
+    mesh.vertex_groups.new(name="Mask").add([0, 1], 0.5, "REPLACE")
+    setattr(mesh.dq_compensation, setting, "Mask")
+    rig.dq_compensation.softness = 0.5
+    check()
+    assert not bpy.ops.dqc.choose_groups.poll()
+    mesh.vertex_groups["Mask"].name = "Where"
+    check()
+    (character,), _ = panels.shown_characters(bpy.context)
+    (message,) = panels.messages(bpy.context, character)
+    assert message.text.startswith("Body 01 has no vertex group Mask; ")
+    assert (message.fix, message.button) == ("dqc.choose_groups", "Choose")
+    assert "Choose" in drawn().texts()
+    assert bpy.ops.dqc.choose_groups.poll()
+    popup: Any = SimpleNamespace()
+    names = ("active_object", "selected_objects", "view_layer", "scene", "mode")
+    known = {name: getattr(bpy.context, name) for name in names}
+    context: Any = SimpleNamespace(window_manager=MagicMock(), **known)
+    DQC_OT_choose_groups.invoke(popup, context, None)
+    for group in ("Mask", "Where"):
+        setattr(mesh.dq_compensation, setting, group)
+        popup.layout = RecordedLayout()
+        DQC_OT_choose_groups.draw(popup, bpy.context)
+        assert [leaf.name for leaf in popup.layout.leaves("prop")] == [setting]
+    check()
+    assert panels.messages(bpy.context, character) == []
+    assert not bpy.ops.dqc.choose_groups.poll()
 
 
 def test_a_long_name_leaves_room_for_what_is_said_of_it(rig: Object) -> None:

@@ -219,6 +219,55 @@ def test_a_click_or_another_mode_ends_it_and_leaves_nothing(way: str) -> None:
     assert data_blocks() == before
 
 
+def viewports() -> list[Any]:
+    """Every 3D Viewport of the file."""
+    areas = [area for screen in bpy.data.screens for area in screen.areas]
+    return [space for area in areas for space in area.spaces if space.type == "VIEW_3D"]
+
+
+def bones_shown() -> list[bool]:
+    return [space.overlay.show_bones for space in viewports()]
+
+
+@pytest.mark.parametrize("way", ["ESC", "failure", "save", "undo", "render", "another file"])
+def test_the_bones_of_viewports_are_hidden_until_it_ends(
+    way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where the user has hidden them they stay hidden."""
+    bpy.ops.wm.read_homefile(use_empty=False)
+    obj, _ = build_limb()
+    api.enable(obj)
+    areas = bpy.context.window_manager.windows[0].screen.areas
+    seen: Any = next(area.spaces.active for area in areas if area.type == "VIEW_3D")
+    next(each for each in viewports() if each != seen).overlay.show_bones = False
+    before, context, operator = bones_shown(), context_of(obj), pressed()
+    operator.invoke(context, MagicMock())
+    assert not seen.overlay.show_bones
+    tick = MagicMock(type="TIMER", value="NOTHING")
+    if way == "ESC":
+        operator.modal(context, MagicMock(type="ESC", value="PRESS"))
+    elif way == "failure":
+        monkeypatch.setattr(operators.posed_copy, "show", MagicMock(side_effect=RuntimeError))
+        with pytest.raises(RuntimeError):
+            operator.modal(context, tick)
+    elif way == "save":
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "saved.blend"), copy=True)
+    elif way == "undo":
+        bpy.ops.ed.undo_push()
+        bpy.ops.ed.undo_push()
+        bpy.ops.ed.undo()
+    elif way == "render":
+        for name in ("render_init", "render_cancel"):
+            for handler in getattr(bpy.app.handlers, name):
+                handler(bpy.context.scene, None)
+    else:
+        bpy.ops.wm.read_homefile(use_empty=False, load_ui=False)
+    assert bones_shown() == before
+    if way in {"save", "undo", "render"}:
+        assert operator.modal(context, tick) == {"FINISHED"}, "the character is back, too"
+        assert bones_shown() == before
+
+
 @pytest.mark.parametrize("kept", ["linked", "overridden"])
 def test_characters_of_other_files_are_tested_and_stay_as_they_are(
     kept: str, tmp_path: Path

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import bpy
 import numpy as np
@@ -16,6 +17,7 @@ from io_scene_fbx import parse_fbx
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.pipeline.files import plain_export
+from dq_compensation.pipeline.files.operators import DQC_OT_export_plain
 from dq_compensation.scene.blender.own_objects import text_in
 from dq_compensation.scene.blender.rna_properties import plain_values
 from tests.blender.command_runs import CommandLine, save_limb
@@ -274,3 +276,26 @@ def test_the_command_exports_all_characters_to_one_file(
     assert b"Left" in written
     assert b"Right" in written
     assert sorted(path.name for path in tmp_path.iterdir()) == ["limbs.blend", "x.glb"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "proposed"),
+    [("GLTF", ".glb"), ("GODOT", ".glb"), ("UNITY", ".fbx"), ("UNREAL", ".fbx"), ("BLENDER", None)],
+)
+def test_the_dialog_proposes_the_format_that_the_bake_was_for(
+    limb: Limb, engine: str, proposed: str | None
+) -> None:
+    """Beside what was exported last; a format that a script names stays."""
+    obj, _ = limb
+    enable(obj)
+    select(obj)
+    api.bake_bones(obj, engine=engine, poses="FRAMES", budget=1)
+    for last in (".usdc", ".fbx", ".glb"):
+        for chosen in (False, True):
+            dialog: Any = SimpleNamespace(
+                file_format=last,
+                properties=SimpleNamespace(is_property_set=lambda _name, c=chosen: c),
+                choose_file=lambda _context, _name: {"RUNNING_MODAL"},
+            )
+            DQC_OT_export_plain.invoke(dialog, bpy.context, cast("Any", None))
+            assert dialog.file_format == (last if chosen or proposed is None else proposed)

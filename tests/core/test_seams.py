@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
-from dq_compensation.analysis.surface.seams import SeamMesh, find_seam, seam_points
+from dq_compensation.analysis.surface.seams import MeshSeams, SeamMesh, find_seam, seam_points
 from dq_compensation.core.influences import Influences
 
 ROWS, BONES = 12, 7
@@ -61,3 +63,24 @@ def test_a_seam_needs_no_open_edge_and_a_copy_has_none() -> None:
     assert points[ROWS:count].tolist() == points[count : count + ROWS].tolist()
     assert len(np.unique(points)) == len(points) - ROWS
     assert not np.isin(points[2 * count :], points[: 2 * count]).any()
+
+
+def test_the_seams_of_many_meshes_are_those_of_each_two() -> None:
+    """Three strips in a row, a copy of the first, and one far away."""
+    rng = np.random.default_rng(2)
+    weights = rng.random((3, 2 * ROWS, BONES))
+    weights /= weights.sum(axis=2, keepdims=True)
+    weights[1, :ROWS], weights[2, :ROWS] = weights[0, ROWS:], weights[1, ROWS:]
+    row = [strip(float(left), each) for left, each in enumerate(weights)]
+    meshes = (*row, strip(0.0, weights[0]), strip(40.0, weights[1]))
+    every = MeshSeams(meshes, 10.0)
+    found = set()
+    for first, second in combinations(range(len(meshes)), 2):
+        seam, alone = every.between(first, second), find_seam(meshes[first], meshes[second], 10.0)
+        assert (seam is None) == (alone is None)
+        if seam is not None and alone is not None:
+            found.add((first, second))
+            assert seam.one.tolist() == alone.one.tolist()
+            assert seam.other.tolist() == alone.other.tolist()
+            assert seam.differences.tolist() == alone.differences.tolist()
+    assert found == {(0, 1), (1, 2), (1, 3)}

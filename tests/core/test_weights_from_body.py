@@ -53,9 +53,6 @@ class NearestSearch:
             faces.append(near[best])
         return np.array(places), np.array(faces)
 
-    def first_hits(self, points: Any, ways: Any, farthest: float) -> Any:
-        raise NotImplementedError
-
     def crossings(self) -> Any:
         raise NotImplementedError
 

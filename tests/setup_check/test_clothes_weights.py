@@ -8,6 +8,10 @@ import bpy
 import pytest
 
 from dq_compensation import api
+from dq_compensation.analysis.surface import seams
+from dq_compensation.scene.blender import triangle_trees
+from dq_compensation.scene.blender.triangle_trees import tree_of
+from dq_compensation.setup_check.catalogue import issues_of_character
 from dq_compensation.setup_check.checks.clothes_weights import CHECK
 from dq_compensation.setup_check.issue import Issue
 from dq_compensation.setup_check.subject import Subject
@@ -16,6 +20,7 @@ from human.loose_clothes import loose_clothes
 from human.model import load_human_arrays
 from tests.blender.conftest import Human
 from tests.kept_files import Pair, new_file_with_human
+from tests.replaced_functions import count_calls
 from tests.setup_check.plant_clothes_weights import add_skin, other_legs
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -99,3 +104,35 @@ def test_the_wrong_bone_on_all_of_a_shirt_is_found(
     shirt.vertex_groups.new(name="thigh_r").add(every[::2], 0.2, "REPLACE")
     (issue,) = found(shirt)
     assert len(issue.vertices) > 0.5 * len(every)
+
+
+def test_the_work_for_nested_clothes_grows_with_their_number(
+    dressed: tuple[Pair, bpy.types.Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each triangle is in one search tree, and each two meshes are compared once for seams."""
+    (_, armature), shirt = dressed
+    arrays = load_human_arrays("game_engine")
+    for layer in range(3):
+        cloth = garment(arrays, SHIRT, 0.001 * layer, 0.3)
+        add_mesh(f"Layer {layer}", cloth, armature)
+    every = [obj for obj in bpy.data.objects if obj.type == "MESH"]
+    rows = list(range(len(shirt.data.vertices)))
+    shirt.vertex_groups.clear()
+    shirt.vertex_groups.new(name="thigh_l").add(rows, 0.8, "REPLACE")
+    shirt.vertex_groups.new(name="thigh_r").add(rows[::2], 0.2, "REPLACE")
+    bpy.context.view_layer.update()
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    alone = {obj.name: issues_of_character([obj], depsgraph)[obj] for obj in every}
+    work = count_calls(monkeypatch, tree_of, within=triangle_trees)
+    seams_work = count_calls(monkeypatch, seams._pairs, seams._beside, within=seams)
+    together = issues_of_character(every, depsgraph)
+    triangles = 0
+    for obj in every:
+        obj.data.calc_loop_triangles()
+        triangles += len(obj.data.loop_triangles)
+    assert sum(len(each[1]) for each in work.arguments) == triangles
+    assert seams_work == {"_pairs": 1, "_beside": len(every) * (len(every) - 1) // 2}
+    assert {obj.name: [each.message for each in found] for obj, found in together.items()} == {
+        name: [each.message for each in found] for name, found in alone.items()
+    }
+    assert any(each.check == "clothes_weights" for each in together[shirt])

@@ -12,16 +12,31 @@ from bpy.types import Object
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
+from dq_compensation.lifecycle.following_softness import (
+    prove_waiting,
+    soften_waiting,
+    waiting_objects,
+)
+from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.session.changes import Changes
 from dq_compensation.setup_check import findings
-from dq_compensation.setup_check.findings import QUICK, any_known, check_outdated, mark_all_touched
+from dq_compensation.setup_check.findings import (
+    QUICK,
+    any_known,
+    check_outdated,
+    compare,
+    mark_all_touched,
+)
 from dq_compensation.setup_check.issue import Check, Issue
 from dq_compensation.setup_check.subject import Subject
+from dq_compensation.steps import run_through
+from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check as lifecycle_check
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import add_grid, edit_mode, save_and_open
 from tests.counted_work import instructions_of
 from tests.setup_check.fake_checks import Dents, dented_body, use_checks
+from tests.setup_check.planted import PLANTED
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -268,6 +283,21 @@ def test_what_animation_moves_of_a_constraint_leaves_findings_as_they_are(body: 
     assert is_outdated(body)
 
 
+def test_solved_shapes_and_colours_leave_findings_as_they_are(body: Object) -> None:
+    enable(body)
+    bpy.ops.dqc.check()
+    other = bpy.data.meshes.new("Shapes")
+    for name, value in (
+        *(("overlay", "COMPENSATION"), ("overlay_maximum", 2.0), ("use_solved_shapes", True)),
+        *(("solved_bones", "Lower"), ("solved_digest", "ab"), ("solved_from", "cd")),
+        *(("solved_shapes", other), ("shapes_left_out", "Lower")),
+    ):
+        setattr(body.dq_compensation, name, value)
+    mark_all_touched()
+    compare(body, known(body), bpy.context.evaluated_depsgraph_get())
+    assert not known(body).outdated
+
+
 def test_a_check_in_edit_mode_is_made_again_afterwards(body: Object) -> None:
     """The mesh is behind in Edit Mode, and cannot be compared."""
     bpy.ops.object.mode_set(mode="EDIT")
@@ -452,3 +482,40 @@ def test_the_api_finds_the_same_and_refuses_what_is_no_mesh(body: Object) -> Non
 
 def test_an_object_that_was_never_checked_has_no_findings() -> None:
     assert findings.known(add_grid()) is None
+
+
+def test_soft_weights_that_follow_a_fix_do_not_outdate_what_it_left(
+    human: Human, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a window they are computed a moment later; a check of this human takes longer there."""
+    obj = human.mesh_object
+    enable(obj)
+    obj.dq_compensation.softness = 0.5
+    lifecycle_check()
+    monkeypatch.setitem(reconcile.__kwdefaults__, "at_once", False)
+    PLANTED["weight_sums/halved"](human)
+    PLANTED["shape_keys/unset"](human)
+    select(obj)
+    bpy.ops.dqc.check()
+    assert bpy.ops.dqc.fix_all() == {"FINISHED"}
+    assert waiting_objects() == [obj]
+    known(obj).seconds = 2.0
+    before = known(obj)
+    update()
+    findings._check_and_redraw()
+    assert known(obj) is before
+    assert not before.outdated, "soft weights are still to come"
+    run_through(soften_waiting())
+    run_through(prove_waiting())
+    lifecycle_check()
+    findings._check_and_redraw()
+    assert not known(obj).outdated
+    assert known(obj) is not before, "there may be joints with less softness now"
+    now = [issue.message for issue in known(obj).issues]
+    assert now == [issue.message for issue in api.check(obj)]
+    obj.data.vertices[0].co.x += 0.1
+    known(obj).seconds = QUICK
+    update()
+    mark_all_touched()
+    findings._check_and_redraw()
+    assert known(obj).outdated

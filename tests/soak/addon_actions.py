@@ -257,6 +257,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
 EXCUSED = {
     "export_plain": "writes other files; `test_plain_export.py` compares this one",
     "add_sample_character": "adds a character; the soak has its own",
+    "choose_groups": "opens a popup with fields of the panel and touches no file",
     "messages": "shows what the panel knows and touches no file",
     "help": "opens a web browser and touches no file",
     "test_motion": "draws in a window and touches no file; `tests/gui` presses it",

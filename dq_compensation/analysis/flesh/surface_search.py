@@ -8,8 +8,8 @@ from typing import Protocol, TypeAlias
 from ...arrays import Float64s, Floats, Indices, Int64s, Integers
 
 
-class SurfaceSearch(Protocol):
-    """Searches on one surface of triangles."""
+class NearestSearch(Protocol):
+    """Searches for the nearest places of a surface of triangles."""
 
     def nearest(self, points: Floats) -> tuple[Float64s, Indices]:
         """The nearest place of the surface to each point (m, 3).
@@ -18,6 +18,10 @@ class SurfaceSearch(Protocol):
             the places, shape (m, 3), and the triangles that they are in, shape (m,).
         """
         ...
+
+
+class SurfaceSearch(NearestSearch, Protocol):
+    """Searches on one surface of triangles."""
 
     def first_hits(self, points: Floats, ways: Floats, farthest: float) -> Indices:
         """The triangles (m,) that rays from points (m, 3) meet first; -1 for none.

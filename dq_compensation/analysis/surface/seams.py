@@ -24,6 +24,7 @@ _CELL = 8.0
 _MIX = np.int64(0x2545F4914F6CDD1D)
 # The fewest edges of a seam.
 _FEWEST = 3
+_NO_PAIRS = np.zeros(0, np.intp), np.zeros(0, np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,27 +133,58 @@ class Seam:
     differences: Floats
 
 
-def find_seam(one: SeamMesh, other: SeamMesh, size: float) -> Seam | None:
-    """The seam of two meshes; None where they have none.
+@dataclass(frozen=True, eq=False)
+class MeshSeams:
+    """The seams between the meshes of a character: vertices in one place are looked for once.
 
-    It is where open edges run beside each other, which are meant to be a seam whatever their
+    A seam is where open edges run beside each other, which are meant to be a seam whatever their
     weights are, and where softening takes vertices of both for one, `seam_points`.
 
-    Args:
+    Attributes:
+        meshes: its meshes.
         size: of the character.
     """
-    count, beside = len(one.positions), _beside(one, other, size)
-    starts = np.array([0, count, count + len(other.positions)])
-    rows, columns = _joined((one, other), starts, SEAM_APART * size)
-    rows, first = np.unique(rows, return_index=True)
-    more = ~np.isin(rows, beside[0])
-    if len(rows) < _FEWEST and not len(beside[0]):
-        return None
-    ours = np.concatenate((beside[0], rows[more]))
-    theirs = np.concatenate((beside[1], columns[first[more]] - count))
-    differences = _differences((one, other), ours, theirs + count)
-    apart = np.linalg.norm(one.positions[ours] - other.positions[theirs], axis=1)
-    return Seam(ours, theirs, apart.astype(np.float64), differences)
+
+    meshes: Sequence[SeamMesh]
+    size: float
+
+    @cached_property
+    def _in_one_place(self) -> dict[tuple[int, int], tuple[Indices, Indices]]:
+        """Of two meshes, the lower row first: the pairs of their vertices in one place."""
+        counts = [len(mesh.positions) for mesh in self.meshes]
+        of_mesh = np.repeat(np.arange(len(counts)), counts)
+        positions = np.concatenate([mesh.positions for mesh in self.meshes])
+        one, other = _pairs(positions, of_mesh, SEAM_APART * self.size)
+        key = of_mesh[one] * len(counts) + of_mesh[other]
+        order, starts = np.argsort(key, kind="stable"), np.cumsum([0, *counts])
+        keys, first = np.unique(key[order], return_index=True)
+        found = {}
+        for each, rows in zip(keys.tolist(), np.split(order, first[1:]), strict=False):
+            row, column = divmod(each, len(counts))
+            found[row, column] = one[rows] - starts[row], other[rows] - starts[column]
+        return found
+
+    def between(self, row: int, column: int) -> Seam | None:
+        """The seam of two of the meshes, the lower row first; None where they have none."""
+        both = one, other = self.meshes[row], self.meshes[column]
+        count, beside = len(one.positions), _beside(one, other, self.size)
+        ours, theirs = self._in_one_place.get((row, column), _NO_PAIRS)
+        starts = np.array([0, count, count + len(other.positions)])
+        rows, columns = _joined(both, starts, (ours, theirs + count))
+        rows, first = np.unique(rows, return_index=True)
+        more = ~np.isin(rows, beside[0])
+        if len(rows) < _FEWEST and not len(beside[0]):
+            return None
+        ours = np.concatenate((beside[0], rows[more]))
+        theirs = np.concatenate((beside[1], columns[first[more]] - count))
+        differences = _differences(one.influences.at(ours), other.influences.at(theirs))
+        apart = np.linalg.norm(one.positions[ours] - other.positions[theirs], axis=1)
+        return Seam(ours, theirs, apart.astype(np.float64), differences)
+
+
+def find_seam(one: SeamMesh, other: SeamMesh, size: float) -> Seam | None:
+    """The seam of two meshes of a character of a size; None where they have none."""
+    return MeshSeams((one, other), size).between(0, 1)
 
 
 def _beside(one: SeamMesh, other: SeamMesh, size: float) -> tuple[Indices, Indices]:
@@ -167,6 +199,8 @@ def _beside(one: SeamMesh, other: SeamMesh, size: float) -> tuple[Indices, Indic
     first, second, most = one.rim, other.rim, SEAM_MEANT * size
     nearest = nearest_within(second.positions, first.positions, most)
     rows = np.flatnonzero(nearest >= 0)
+    if len(rows) < _FEWEST:
+        return _NO_PAIRS
     columns = nearest[rows]
     back = first.places[nearest_within(first.positions, second.positions[columns], most)]
     places, beside = first.places[rows], second.places[columns]
@@ -195,24 +229,30 @@ def seam_points(meshes: Sequence[SeamMesh]) -> Indices:
     if len(meshes) < 2:
         return points
     positions = np.concatenate([mesh.positions for mesh in meshes])
-    one, other = _joined(meshes, starts, SEAM_APART * extent(positions))
+    of_mesh = np.repeat(np.arange(len(meshes)), np.diff(starts))
+    pairs = _pairs(positions, of_mesh, SEAM_APART * extent(positions))
+    one, other = _joined(meshes, starts, pairs)
     edges = np.stack((points[one], points[other]), axis=1)
     label = islands(edges, len(positions))
     return np.unique(label[points], return_inverse=True)[1].reshape(-1)
 
 
-def _joined(meshes: Sequence[SeamMesh], starts: Indices, apart: float) -> tuple[Indices, Indices]:
+def _joined(
+    meshes: Sequence[SeamMesh], starts: Indices, pairs: tuple[Indices, Indices]
+) -> tuple[Indices, Indices]:
     """The pairs of vertices of meshes, one behind the other, that are one point at their seams.
 
     Args:
         starts: shape (k + 1,), the first vertex of each mesh.
-        apart: how far they may lie apart.
+        pairs: shape (p,) both, vertices of two meshes in one place.
     """
-    positions = np.concatenate([mesh.positions for mesh in meshes])
-    of_mesh = np.repeat(np.arange(len(meshes)), np.diff(starts))
-    one, other = _pairs(positions, of_mesh, apart)
-    alike = _differences(meshes, one, other) <= SEAM_ALIKE
+    one, other = pairs
+    if not len(one):
+        return pairs
+    every = Influences.joined([mesh.influences for mesh in meshes])
+    alike = _differences(every.at(one), every.at(other)) <= SEAM_ALIKE
     one, other = one[alike], other[alike]
+    of_mesh = np.repeat(np.arange(len(meshes)), np.diff(starts))
     meets = of_mesh[one], of_mesh[other]
     copies = _are_copies(meshes, starts, (one, other), meets)
     seams = ~(copies[meets[0]] | copies[meets[1]])
@@ -226,9 +266,8 @@ def pairs_in_one_place(positions: Floats, apart: float) -> tuple[Indices, Indice
 
 def _pairs(positions: Floats, of_mesh: Indices, apart: float) -> tuple[Indices, Indices]:
     """The pairs of positions (m, 3) of two meshes that are this near, the first mesh first."""
-    none = np.zeros(0, np.intp), np.zeros(0, np.intp)
     if not apart > 0.0:
-        return none
+        return _NO_PAIRS
     # Each position is in all cells that lie so near to it.
     lowest, cell = positions.min(axis=0) - apart, _CELL * apart
     low = np.floor((positions - apart - lowest) / cell).astype(np.int64)
@@ -241,7 +280,7 @@ def _pairs(positions: Floats, of_mesh: Indices, apart: float) -> tuple[Indices, 
     row, key = np.concatenate(rows), np.concatenate(keys)
     order = np.lexsort((of_mesh[row], key))
     row, key = row[order], key[order]
-    first, second = [none[0]], [none[1]]
+    first, second = [_NO_PAIRS[0]], [_NO_PAIRS[1]]
     begins = np.arange(len(row))
     for step in range(1, len(row)):
         begins = begins[begins + step < len(row)]
@@ -290,17 +329,17 @@ def _are_copies(
     return found
 
 
-def _differences(meshes: Sequence[SeamMesh], one: Indices, other: Indices) -> Floats:
+def _differences(one: Influences, other: Influences) -> Floats:
     """Shape (p,), the largest difference between the weights of two vertices of a pair."""
-    every = Influences.joined([mesh.influences for mesh in meshes])
-    ours, theirs = every.at(one), every.at(other)
-    differ = (ours.bones != theirs.bones) | (ours.weights != theirs.weights)
+    both = Influences.joined((one, other))
+    bones, weights = (each.reshape(2, len(one.bones), -1) for each in (both.bones, both.weights))
+    differ = (bones[0] != bones[1]) | (weights[0] != weights[1])
     rows = np.flatnonzero(differ.any(axis=1))  # few: a mesh that is cut has the same on both sides
-    bones = np.concatenate((ours.bones[rows], theirs.bones[rows]), axis=1)
-    weights = np.concatenate((ours.weights[rows], -theirs.weights[rows]), axis=1)
+    bones = np.concatenate(bones[:, rows], axis=1)
+    weights = np.concatenate((weights[0, rows], -weights[1, rows]), axis=1)
     count = int(bones.max(initial=0)) + 1
     keys, places = np.unique(rows[:, None] * count + bones, return_inverse=True)
     sums = np.bincount(places.reshape(-1), weights.ravel(), len(keys))
-    found = np.zeros(len(one))
+    found = np.zeros(len(one.bones))
     np.maximum.at(found, keys // count, np.abs(sums))
     return found

@@ -31,7 +31,7 @@ from .bones_reports import BonesReport
 from .helper_bones import Helper, helper_heads
 from .helper_naming import helper_name
 from .helper_rig import HELPER_LENGTH, HelperBone, Limb, Turn, add_helpers
-from .options import BonesOptions
+from .options import BonesOptions, Engine
 from .twist_bones import TwistHelper
 
 # How many uses of changed weights a report names.
@@ -65,7 +65,7 @@ def write_bones(found: Fitted, options: BonesOptions) -> Written:
         used: list[str] = []
         for obj, (numbers, weights) in zip(objects, rows, strict=True):
             used += _other_uses(obj)
-            _write_weights(obj, names, helpers, numbers, weights)
+            _write_weights(obj, names, helpers, numbers, weights, options.engine)
     for obj in objects:
         let_armature_deform(obj, "LINEAR")
     if options.onto == "COPY":
@@ -270,6 +270,7 @@ def _write_weights(
     helpers: Sequence[HelperBone],
     numbers: Integers,
     weights: Floats,
+    engine: Engine,
 ) -> None:
     """Give an object weights of bones and helpers; keep its former weights in its mesh.
 
@@ -289,6 +290,7 @@ def _write_weights(
         added=added,
         helpers=[asdict(helper) for helper in helpers],
         preserve_volume=preserves_volume(SkinnedObject(obj)),
+        engine=engine,
     )
     written = [*groups, *added]
     place = {name: index for index, name in enumerate(written)}

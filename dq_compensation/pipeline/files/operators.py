@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +17,7 @@ from ...bake.operators import (
     meshes_to_bake,
 )
 from ...errors import UserError
+from ...scene.kept_weights import kept_record
 from ...scene.selected_characters import NOTHING_SELECTED, target_meshes
 from ...ui_shared.reporting import (
     OperatorResult,
@@ -111,6 +113,10 @@ _FORMATS = (
 )
 
 
+# The format that each engine imports as its manual says.
+_FORMAT_FOR: dict[str, str] = {"GLTF": ".glb", "GODOT": ".glb", "UNITY": ".fbx", "UNREAL": ".fbx"}
+
+
 class DQC_OT_export_plain(ChoosesFile, Refusing, Operator):
     """Export characters as if DQ Compensation were not there. Their armatures, and what else is \
 selected, come with them: plain skin and shape keys. Nothing changes in the file"""
@@ -136,7 +142,10 @@ selected, come with them: plain skin and shape keys. Nothing changes in the file
         return None if _exported(context) else NOTHING_SELECTED
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        return self.choose_file(context, _exported(context)[0].name)
+        objects = _exported(context)
+        if not self.properties.is_property_set("file_format"):
+            self.file_format = _format_of_bake(objects) or self.file_format
+        return self.choose_file(context, objects[0].name)
 
     def draw(self, context: Context) -> None:
         draw_properties(self, ("file_format", "animation"))
@@ -160,6 +169,13 @@ def _exported(context: Context) -> list[Object]:
     """The characters, and what is selected beside them."""
     characters = [obj for obj in target_meshes(context) if obj.type == "MESH"]
     return list(dict.fromkeys((*characters, *context.selected_objects))) if characters else []
+
+
+def _format_of_bake(objects: Sequence[Object]) -> str | None:
+    """The format for what the helper bones of objects were baked for; None without such."""
+    records = (kept_record(obj) for obj in objects if obj.type == "MESH")
+    engines = [record.get("engine", "") for record in records if record is not None]
+    return next((_FORMAT_FOR[engine] for engine in engines if engine in _FORMAT_FOR), None)
 
 
 CLASSES = (DQC_OT_bake_cache, DQC_OT_export_plain)

@@ -16,7 +16,7 @@ from ...scene.blender.armature import armature_of
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.group_users import group_users
 from ...scene.settings.object_settings import Settings, armature_with_settings
-from ...wording import counted, listed, verb
+from ...wording import counted, listed, listed_bones, verb
 from ..fixes.requirements import require_editable_bones
 from ..fixes.weight_writing import require_writable, sharing_question
 from ..issue import Check, Fix, FixError, Issue, Repair
@@ -138,7 +138,8 @@ def _bones_without_group(
     does, them, their = ("moves", "it", "its") if len(names) == 1 else ("move", "them", "their")
     message = (
         f"{counted(len(names), 'deforming bone')} of {armature.name} {does} no vertex: "
-        f"{listed(names)}. Weight {them}, or turn {their} Deform off: exporters write {them} too."
+        f"{listed_bones(names)}. Weight {them}, or turn {their} Deform off: exporters write {them} "
+        "too."
     )
     yield Issue("no_group", "INFORMATION", message, names)
 
@@ -199,7 +200,9 @@ def _find_idle_joints(subject: Subject) -> Iterator[Issue]:
     bones = [name for names in idle.values() for name in names]
     if not bones:
         return
-    parts = [f"{IDLE_REASONS[reason]}: {listed(names)}." for reason, names in idle.items() if names]
+    parts = [
+        f"{IDLE_REASONS[reason]}: {listed_bones(names)}." for reason, names in idle.items() if names
+    ]
     said = " ".join(part[0].upper() + part[1:] for part in parts)
     message = (
         f"Nothing is compensated at the {_heads(len(bones))} of "
@@ -227,7 +230,7 @@ def _find_soft_joints(subject: Subject) -> Iterator[Issue]:
     named = [f"{name} ({each.worse})" for name, each in sorted(less.items())]
     message = (
         f"Softness acts less at the {_heads(len(less))} of {subject.rig.name}, "
-        f"where it would be worse than the painted weights: {listed(named)}. "
+        f"where it would be worse than the painted weights: {listed_bones(sorted(less), named)}. "
         "Smooth the weights there, or choose the Softness of Joint in the panel Joints."
     )
     yield Issue("soft_joints", "INFORMATION", message, tuple(sorted(less)))

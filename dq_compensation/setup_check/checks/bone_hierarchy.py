@@ -28,7 +28,7 @@ from ...scene.blender.armature import armature_of, is_helper_bone
 from ...scene.blender.bone_editing import edited_bones
 from ...scene.settings.object_settings import Settings, settings_of
 from ...scene.stack import find_rig
-from ...wording import counted, listed
+from ...wording import counted, listed, listed_bones
 from ..fixes.armature_actions import actions_of, objects_with
 from ..fixes.bone_dependents import (
     all_constraints,
@@ -92,7 +92,9 @@ def _issue(subject: Subject, key: str, gaps: list[Gap], joints: int) -> Issue:
     names, armature = subject.skeleton.names, subject.rig.name
     pairs = [f"{names[gap.child]} to {names[gap.parent]}" for gap in gaps]
     vertices = np.unique(np.concatenate([gap.vertices for gap in gaps]))
-    between = listed([f"{names[gap.parent]} and {names[gap.child]}" for gap in gaps])
+    bones = tuple(names[gap.child] for gap in gaps)
+    joined = [f"{names[gap.parent]} and {names[gap.child]}" for gap in gaps]
+    between = listed_bones(bones, joined)
     message = (
         f"{'Between' if joints else 'No compensation between'} {between}: they share "
         f"{len(vertices)} vertices, but neither is above the other in {armature}. {_REASONS[key]}"
@@ -103,14 +105,13 @@ def _issue(subject: Subject, key: str, gaps: list[Gap], joints: int) -> Issue:
     fixes: tuple[Fix, ...] = ()
     if key in _QUESTIONS:
         question = (
-            f"{_QUESTIONS[key]} {listed(pairs)}. Every bone moves as it did on every frame, but "
-            f"the bones are keyed on every frame in the actions of {armature} and between frames "
-            "they may differ a little. Afterwards they follow their new parents."
+            f"{_QUESTIONS[key]} {listed_bones(bones, pairs)}. Every bone moves as it did on every "
+            f"frame, but the bones are keyed on every frame in the actions of {armature} and "
+            "between frames they may differ a little. Afterwards they follow their new parents."
         )
         tooltip = "Parent each bone to the one that it continues, keeping pose and animation"
         fixes = (Fix("parent_bones", "Parent Bones", tooltip, question),)
     severity = "INFORMATION" if joints or key in {_CONTROLLED, _CARRIED} else "WARNING"
-    bones = tuple(names[gap.child] for gap in gaps)
     return Issue(key, severity, message, bones, vertices, fixes)
 
 
@@ -184,7 +185,9 @@ def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
     for rewrite in rewrites:
         _write(rewrite)
     keyed = {(rewrite.bone, rewrite.played.action.name) for rewrite in rewrites if rewrite.played}
-    pairs = listed([f"{child} to {parent}" for child, parent in parents.items()])
+    pairs = listed_bones(
+        list(parents), [f"{child} to {parent}" for child, parent in parents.items()]
+    )
     parts = [f"Parented {counted(len(parents), 'bone')} ({pairs})"]
     if keyed:
         names = sorted({action for _bone, action in keyed})

@@ -34,7 +34,7 @@ from ...scene.settings.object_settings import (
     settings_of,
 )
 from ...scene.stack import armature_modifier
-from ...wording import counted, listed, verb
+from ...wording import counted, listed, listed_bones, verb
 from ..fixes.armature_actions import actions_of, objects_with
 from ..fixes.bone_dependents import require_no_reasons, turning_reasons
 from ..fixes.bone_motion import (
@@ -69,8 +69,8 @@ def find(subject: Subject) -> Iterator[Issue]:
         do_not = verb(len(names), "does not", "do not")
         message = (
             f"{counted(len(names), 'bone')} of {subject.rig.name} {do_not} point along the "
-            f"limb: {listed(names)}. Limb Axis {setting_label(subject.obj, 'limb_axis')} takes "
-            "limbs from the hierarchy, so the deformation is right."
+            f"limb: {listed_bones(names)}. Limb Axis {setting_label(subject.obj, 'limb_axis')} "
+            "takes limbs from the hierarchy, so the deformation is right."
         )
         yield Issue("own_axes", "INFORMATION", message, names, fixes=reorient)
 
@@ -91,7 +91,7 @@ def _set_axis_fix(subject: Subject, axis: str, axes: LimbAxes, wrong: Booleans) 
         f"Set Limb Axis to {label}, which follows the limbs best; no bone is changed",
         f"Limb Axis of {owner.name} is set from {setting_label(subject.obj, 'limb_axis')} to "
         f"{label}. The compensated shape changes where joints bend, above all at "
-        f"{listed(_names(axes, wrong))}.",
+        f"{listed_bones(_names(axes, wrong))}.",
     )
 
 
@@ -101,11 +101,11 @@ def _reorient_fix(axes: LimbAxes, armature: str) -> Fix:
     return Fix(
         "reorient_bones",
         "Reorient Bones",
-        f"Turn {bones} at rest so that Y runs along the limb: {listed(names)}. Heads, pose and "
-        "animation stay",
+        f"Turn {bones} at rest so that Y runs along the limb: {listed_bones(names)}. Heads, pose "
+        "and animation stay",
         f"{bones} of {armature} {verb(len(names), 'is', 'are')} turned at rest, for every mesh "
-        f"that it deforms: {listed(names)}. Their pose channels and all keys in its actions are "
-        "rewritten so that the motion stays; numbers in the channels, Euler orders and locks "
+        f"that it deforms: {listed_bones(names)}. Their pose channels and all keys in its actions "
+        "are rewritten so that the motion stays; numbers in the channels, Euler orders and locks "
         "change with the axes. A channel whose keys are not at the same frames is keyed on every "
         "frame. The compensated shape changes where the limb was taken for another direction.",
     )
@@ -118,7 +118,7 @@ def _message(subject: Subject, axes: LimbAxes, off: Booleans, ends_off: Booleans
         names = _names(axes, off)
         parts.append(
             f"Limb Axis {label} does not point along the limb of {counted(len(names), 'bone')} "
-            f"({listed(names)}): compensation goes the wrong way there."
+            f"({listed_bones(names)}): compensation goes the wrong way there."
         )
     if ends_off.any():
         names = _names(axes, ends_off)
@@ -126,8 +126,8 @@ def _message(subject: Subject, axes: LimbAxes, off: Booleans, ends_off: Booleans
         used = "goes by their skin or their Y" if automatic else f"follows their {label}"
         runs = f"runs along {axes.own_axis}" if axes.own_axis is not None else "runs elsewhere"
         parts.append(
-            f"{counted(len(names), 'bone')} at the ends of limbs ({listed(names)}): Limb Axis "
-            f"{label} {used} axis, but in this armature the limb {runs}."
+            f"{counted(len(names), 'bone')} at the ends of limbs ({listed_bones(names)}): Limb "
+            f"Axis {label} {used} axis, but in this armature the limb {runs}."
         )
     return " ".join(parts)
 
@@ -373,7 +373,7 @@ def _summary(
     bones: list[str], curves: int, sampled: int, loosened: list[str], reset: list[str]
 ) -> str:
     parts = [
-        f"Turned {counted(len(bones), 'bone')} along the limb ({listed(bones)}) and rewrote "
+        f"Turned {counted(len(bones), 'bone')} along the limb ({listed_bones(bones)}) and rewrote "
         f"{counted(curves, 'animation curve')}"
     ]
     if sampled:

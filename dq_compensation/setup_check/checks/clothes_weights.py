@@ -13,7 +13,7 @@ from ...core.influences import Influences
 from ...errors import UserError, raise_refusal
 from ...scene.binding.layers import common_weights
 from ...scene.blender.mesh import read_mesh_arrays
-from ...scene.blender.triangle_trees import SurfaceTree
+from ...scene.blender.triangle_trees import JoinedTrees, SurfaceTree
 from ...steps import run_through
 from ...transfer.body_weights import body_weights_refusal, weights_from_bodies
 from ...transfer.options import BodyWeightsOptions
@@ -73,41 +73,55 @@ def _skin_below(subject: Subject) -> tuple[BodySkin, BodyMatches] | None:
     is_placed = subject.misplacement is None and subject.seam_mesh is not None
     if not others or not is_placed or ours is None or not _moves(subject):
         return None
-    positions, triangles, count = [], [], 0
-    for each in others:
-        there = each.rest_in_armature
-        assert there is not None  # it has a seam mesh
-        positions.append(there)
-        triangles.append(_triangles(each) + count)
-        count += len(there)
-    every = np.concatenate(positions), np.concatenate(triangles)
-    body = BodySkin(*every, Influences.joined([each.influences for each in others]))
-    tree = SurfaceTree(body.positions, body.triangles)
-    if not _may_differ(subject, body, tree):
+    surfaces = [subject.once(_Surface, each) for each in others]
+    trees = JoinedTrees([each.tree for each in surfaces])
+    if not _may_differ(subject, surfaces, trees):
         return None
+    starts = np.cumsum([0, *(len(each.positions) for each in surfaces)]).tolist()
+    triangles = [each.triangles + at for each, at in zip(surfaces, starts, strict=False)]
+    body = BodySkin(
+        np.concatenate([each.positions for each in surfaces]),
+        np.concatenate(triangles),
+        Influences.joined([each.influences for each in surfaces]),
+    )
     cloth = ClothMesh.of(ours, read_mesh_arrays(subject.mesh, subject.rest))
-    return body, BodyMatches.of(cloth, body, lambda _, __: tree, _LIKENESS)
+    return body, BodyMatches.of(cloth, body, trees, _LIKENESS)
 
 
-def _may_differ(subject: Subject, body: BodySkin, tree: SurfaceTree) -> bool:
+class _Surface:
+    """The triangles of a mesh that has a seam mesh."""
+
+    def __init__(self, subject: Subject) -> None:
+        there = subject.rest_in_armature
+        assert there is not None  # it has a seam mesh
+        self.positions, self.influences = there, subject.influences
+        self.box = np.stack((there.min(axis=0), there.max(axis=0)))
+        self.triangles = read_mesh_arrays(subject.mesh, subject.rest).triangles.astype(np.intp)
+        self.tree = SurfaceTree(there, self.triangles)
+
+
+def _may_differ(subject: Subject, surfaces: list[_Surface], trees: JoinedTrees) -> bool:
     """Whether some vertices say that it is worth to look at all: most clothes follow their skin."""
     ours = subject.rest_in_armature
     assert ours is not None
+    boxes = np.concatenate([each.box for each in surfaces])
     rows = np.arange(0, len(ours), max(len(ours) // _SAMPLES, 1))
-    places, faces = tree.nearest(ours[rows])
-    near = np.linalg.norm(ours[rows] - places, axis=1) < _LIKENESS.distance * body.size
-    influences = subject.influences.at(rows)
-    corners = [body.influences.at(corner) for corner in body.triangles[faces].T]
-    in_common = np.max([common_weights(influences, each) for each in corners], axis=0)
-    return bool((near & (in_common < _IN_COMMON)).sum() > 0.5 * _TOLD * max(near.sum(), 1))
+    distance = _LIKENESS.distance * float(np.linalg.norm(np.ptp(boxes, axis=0)))
+    _, faces = trees.nearest(ours[rows], distance)
+    rows, faces = rows[faces >= 0], faces[faces >= 0]
+    of_surface = np.searchsorted(trees.starts, faces, side="right") - 1
+    unlike = 0
+    for each in np.unique(of_surface).tolist():
+        here, surface = of_surface == each, surfaces[each]
+        influences = subject.influences.at(rows[here])
+        corners = surface.triangles[faces[here] - trees.starts[each]].T
+        shared = [common_weights(influences, surface.influences.at(corner)) for corner in corners]
+        unlike += int((np.max(shared, axis=0) < _IN_COMMON).sum())
+    return unlike > 0.5 * _TOLD * max(len(rows), 1)
 
 
 def _moves(subject: Subject) -> bool:
     return bool(len(subject.mesh.polygons)) and bool(subject.influences.weights[:, 0].any())
-
-
-def _triangles(subject: Subject) -> Indices:
-    return read_mesh_arrays(subject.mesh, subject.rest).triangles.astype(np.intp)
 
 
 def _on_skin(subject: Subject, body: BodySkin, matches: BodyMatches) -> Indices:

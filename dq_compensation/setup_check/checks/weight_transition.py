@@ -38,7 +38,7 @@ from ...scene.vertex_groups import write_rows
 from ...softness.options import SofteningOptions
 from ...softness.softening import soften_weights, softening_refusal
 from ...steps import run_through
-from ...wording import counted, listed
+from ...wording import counted, listed, listed_bones
 from ..fixes.weight_writing import require_writable, sharing_question
 from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
@@ -364,7 +364,7 @@ def find(subject: Subject) -> Iterator[Issue]:
         bones = tuple(measured.names[joint] for joint in more)
         message = (
             f"{counted(len(more), 'more joint')} of {subject.obj.name} with weights that do "
-            f"not fit: {listed(bones)}. They are listed when the worse ones are fixed."
+            f"not fit: {listed_bones(bones)}. They are listed when the worse ones are fixed."
         )
         yield Issue("more", "INFORMATION", message, bones)
 
@@ -535,7 +535,7 @@ def _outside(subject: Subject, measured: MeasuredTransitions) -> Iterator[Issue]
     lies = "joint lies" if len(joints) == 1 else "joints lie"
     message = (
         f"{len(joints)} {lies} outside of the limb of {subject.obj.name}, far "
-        f"from where the weights of {subject.rig.name} change: {listed(places)}. "
+        f"from where the weights of {subject.rig.name} change: {listed_bones(names, places)}. "
         f"Bent by 90 degrees, the limb goes aside by up to {way}. "
         "Move the heads of these bones into the middle of the limb, at the crease."
     )
