@@ -6,6 +6,15 @@ very class. This module is plain Python, so that `core` can use it.
 
 from __future__ import annotations
 
+import zlib
+from zipfile import BadZipFile
+
+UNREADABLE = (
+    *(KeyError, ValueError, TypeError, AttributeError, NotImplementedError),
+    *(EOFError, OSError, BadZipFile, zlib.error),
+)
+"""What is raised where the bytes of arrays are not what they should be."""
+
 
 class UserError(ValueError):
     """Why something cannot be done, and what to do instead; nothing has changed yet."""

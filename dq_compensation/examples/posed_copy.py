@@ -59,7 +59,7 @@ from ..scene.blender.bulk_arrays import AttributeType, read_attribute, read_prop
 from ..scene.blender.mesh import flag_elements, mesh_of, read_positions
 from ..scene.blender.own_objects import CHARACTER_PROPERTY, is_posed_copy, linked_refusal
 from ..scene.blender.rigging import rig_of
-from ..scene.blender.scenes import object_millimetres
+from ..scene.blender.scenes import object_millimetres, select_alone
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import copied_character, hide_for_copy, posed_copy_of, show_again
 from ..scene.key_writing import clear_keys
@@ -219,10 +219,7 @@ def begin(
     copy[_POSE_PROPERTY] = captured.to_properties()
     for collection in obj.users_collection:
         collection.objects.link(copy)
-    for other in bpy.context.view_layer.objects:
-        other.select_set(False)
-    bpy.context.view_layer.objects.active = copy
-    copy.select_set(True)
+    select_alone(copy, bpy.context.view_layer)
     hide_for_copy(obj)
     shaped.forget()
     return copy

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Operator
+from typing import cast
 
+from bpy.types import Context, Operator, Scene
+
+from ..scene.blender.own_objects import linked_refusal
 from ..ui_shared.reporting import Refusing
 from .sample_character import add_sample_character
 
@@ -18,7 +21,8 @@ class DQC_OT_add_sample_character(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         if context.mode != "OBJECT":
             return "Switch to Object Mode to add the sample character"
-        return None
+        scene = cast("Scene", context.scene)
+        return linked_refusal("The scene", [scene], "Choose a scene of this file.")
 
     def act(self, context: Context) -> str:
         return f"Added {add_sample_character(context).name}: press Enable"

@@ -23,12 +23,12 @@ from typing import Any, cast
 
 import bpy
 import numpy as np
-from bpy.types import Collection, Context, Object, SpaceView3D
+from bpy.types import Collection, Context, Object
 
-from ..errors import UserError
+from ..errors import UNREADABLE, UserError
 from ..scene.blender.bone_editing import edited_bones
 from ..scene.blender.mesh import write_first_weights
-from ..scene.blender.scenes import evaluate_unkeyed
+from ..scene.blender.scenes import evaluate_unkeyed, select_alone
 
 PATH = Path(__file__).parents[2] / "sample" / "human.npz"
 NAME = "Sample Character"
@@ -57,13 +57,7 @@ def add_sample_character(context: Context) -> Object:
     modifier = cast("bpy.types.ArmatureModifier", mesh.modifiers.new("Armature", "ARMATURE"))
     modifier.object = rig
     rig.location = scene.cursor.location
-    space = context.space_data
-    for obj in (rig, mesh):
-        if isinstance(space, SpaceView3D) and space.local_view is not None:
-            obj.local_view_set(space, True)
-    for obj in context.view_layer.objects:
-        obj.select_set(obj == rig)
-    context.view_layer.objects.active = rig
+    select_alone(rig, context.view_layer)
     return rig
 
 
@@ -71,7 +65,7 @@ def _read() -> Arrays:
     try:
         with np.load(PATH, allow_pickle=False) as archive:
             return dict(archive)
-    except (EOFError, OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise UserError(
             f"The sample character cannot be read: {error}. Install the extension again."
         ) from error

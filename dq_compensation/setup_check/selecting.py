@@ -13,6 +13,7 @@ from ..scene.blender.armature import armature_of
 from ..scene.blender.bulk_arrays import AttributeType, read_attribute
 from ..scene.blender.mesh import flag_elements, mesh_of
 from ..scene.blender.own_objects import linked_refusal
+from ..scene.blender.scenes import select_alone
 from ..wording import counted, listed
 
 
@@ -106,6 +107,4 @@ def _make_only_selected(obj: bpy.types.Object, context: bpy.types.Context) -> No
     active = context.view_layer.objects.active
     if active is not None and active.mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")
-    for other in context.view_layer.objects:
-        other.select_set(other == obj)
-    context.view_layer.objects.active = obj
+    select_alone(obj, context.view_layer)

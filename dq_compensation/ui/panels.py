@@ -225,8 +225,8 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
     if text:
         draw_sentence(layout, context, text, "INFO")
     if not characters:
-        # A new file: there is nothing to select.
-        if not bpy.data.armatures:
+        # A new file: there is nothing to select. Bones of deleted characters have no users.
+        if not any(each.users for each in bpy.data.armatures):
             layout.operator(DQC_OT_add_sample_character.bl_idname, icon="OUTLINER_OB_ARMATURE")
         return
     layout = layout.column()

@@ -185,11 +185,18 @@ def sheet(labels: list[str], halves: list[list[Image.Image]]) -> Image.Image:
     return page
 
 
-def save(page: Image.Image, path: Path) -> None:
-    """Save a picture for the manual, and as it is beside it, in the folder `listing`."""
+def save(page: Image.Image, path: Path, *, in_listing: bool = False) -> None:
+    """Save a picture for the manual, smaller.
+
+    Args:
+        in_listing: whether the listing shows it: then it is saved as it is, too, in the folder
+            `listing` beside it.
+    """
     large = path.parent / "listing" / path.name
-    large.parent.mkdir(parents=True, exist_ok=True)
-    page.save(large, quality=88, optimize=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if in_listing:
+        large.parent.mkdir(exist_ok=True)
+        page.save(large, quality=88, optimize=True)
     size = (round(page.width * IN_MANUAL), round(page.height * IN_MANUAL))
     page.resize(size, Image.Resampling.LANCZOS).save(path, quality=88, optimize=True)
 

@@ -155,7 +155,7 @@ def main() -> int:
         print("Rendering it", flush=True)
         render(RENDERED)
         with Image.open(RENDERED) as picture:
-            save(picture.convert("RGB"), PICTURE)
+            save(picture.convert("RGB"), PICTURE, in_listing=True)
     except (DemoError, RuntimeError) as error:
         print(f"The demo failed: {error}.", file=sys.stderr, flush=True)
         return 1

@@ -26,7 +26,7 @@ from demos.softened import RIG
 from dq_compensation import api
 from dq_compensation.scene.binding.bind import bind
 from environments import PROJECT
-from human.dressed import SHIRT, TROUSERS, add_mesh, begins_with, garment, some_faces
+from human.dressed import SHIRT, TROUSERS, add_mesh, begins_with, garment, lifted, some_faces
 from human.model import HumanArrays, build_human, load_human_arrays
 from human.poses import NamedPose, mirrored, rotation
 from leaving import leave
@@ -35,7 +35,7 @@ Points = NDArray[np.floating]
 NECK = begins_with("neck")
 
 PICTURE, FILE = PROJECT / "docs" / "dressed.jpg", PROJECT / "build" / "demo" / "dressed.blend"
-HEADINGS = (("Preserve Volume", TEXT), ("DQ Compensation, Soft with Twist", ACCENT))
+HEADINGS = (("Blender's Preserve Volume", TEXT), ("DQ Compensation, Soft with Twist", ACCENT))
 # How far each lies above the skin, metres, and its colour.
 CLOTHES = {
     "Trousers": (0.006, (0.20, 0.18, 0.16, 1.0)),
@@ -43,8 +43,9 @@ CLOTHES = {
 }
 CLOTH = 0.003
 # How often vertices of clothes move to the middle of their neighbours, and those of edges along
-# these: clothes are smoother than skin. Every second time they move back, so that nothing shrinks.
-SMOOTHED, EVENED = 10, 40
+# these: clothes are smoother than skin. The first ones move back every second time, so that nothing
+# shrinks, after those beside edges have come along. Edges shrink, and are lifted above the skin.
+SMOOTHED, EVENED = 10, 100
 BACK = -0.52
 POSE = {
     "spine_01": rotation(6.0, -6.0),
@@ -79,7 +80,7 @@ def build_dressed() -> tuple[list[bpy.types.Object], bpy.types.Object]:
         cloth = garment(arrays, lambda bone: SHIRT(bone) or TROUSERS(bone) or NECK(bone), thickness)
         middles = cloth.vertices[cloth.faces].mean(axis=1)
         cloth = some_faces(cloth, _is_covered(middles, arrays)[name])
-        meshes.append(add_mesh(name, _hemmed(cloth), rig))
+        meshes.append(add_mesh(name, _hemmed(cloth, arrays, thickness), rig))
     return meshes, rig
 
 
@@ -96,17 +97,21 @@ def _is_covered(points: Points, arrays: HumanArrays) -> dict[str, NDArray[np.boo
     }
 
 
-def _hemmed(cloth: HumanArrays) -> HumanArrays:
-    """Smooth clothes with even edges."""
+def _hemmed(cloth: HumanArrays, body: HumanArrays, thickness: float) -> HumanArrays:
+    """Smooth clothes with even edges, at least so far above the skin, metres."""
     sides = np.concatenate([cloth.faces[:, [i, (i + 1) % 3]] for i in range(3)])
     edges, faces = np.unique(np.sort(sides, axis=1), axis=0, return_counts=True)
     border = edges[faces == 1]
     vertices = cloth.vertices.astype(np.float64)
     for _ in range(EVENED):
-        vertices = _moved(border, vertices, 0.5)
+        vertices = lifted(_moved(border, vertices, 0.5), body, thickness)
+    inside = _degree(border, vertices) == 0
+    near = inside & (_degree(edges[~inside[edges, 0].all(axis=1)], vertices) > 0)
+    for _ in range(SMOOTHED):
+        vertices = np.where(near, _moved(edges, vertices, 0.5), vertices)
     for part in (0.5, BACK) * SMOOTHED:
-        inside = _degree(border, vertices) == 0
         vertices = np.where(inside, _moved(edges, vertices, part), vertices)
+    vertices = lifted(vertices, body, thickness)
     return replace(cloth, vertices=vertices.astype(np.float32))
 
 
@@ -168,7 +173,7 @@ def main() -> int:
     halves = [pictures()]
     api.enable(meshes, look="SOFT_WITH_TWIST")
     halves.append(pictures())
-    save(sheet(halves), PICTURE)
+    save(sheet(halves), PICTURE, in_listing=True)
     FILE.parent.mkdir(parents=True, exist_ok=True)
     bpy.ops.wm.save_as_mainfile(filepath=str(FILE))
     print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")

@@ -25,13 +25,11 @@ from human.poses import NamedPose, rotation
 from leaving import leave
 
 PICTURE = PROJECT / "docs" / "motion.webp"
+_UP = (0.0, 0.0, 1.0)
 # The joint, its parent, by how many degrees it bends about X, the framing.
 JOINTS = (
     ("lowerarm_l", "upperarm_l", 80.0, Framing(0.075, 0.14, 0.2, (0.3, -0.7, 1.0))),
-    (
-        *("thigh_l", "pelvis", -105.0),
-        Framing(0.22, 0.2, 0.8, (1.0, 0.5, -0.1), (0.0, 0.0, 1.0), shift=(-0.1, 0.0)),
-    ),
+    ("thigh_l", "pelvis", -105.0, Framing(0.22, 0.2, 0.8, (1.0, 0.5, -0.1), _UP, shift=(-0.1, 0))),
 )
 METHODS = ("Linear", "Preserve Volume", "Soft with Twist", "Solved")
 # Of Blender; the others are the add-on's.

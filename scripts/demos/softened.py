@@ -113,7 +113,7 @@ def main() -> int:
     api.soften_weights(body)
     api.enable(body)
     rows.append(pictures(wanted, rig, skeleton))
-    save(sheet([label for label, *_ in wanted], rows), PICTURE)
+    save(sheet([label for label, *_ in wanted], rows), PICTURE, in_listing=True)
     print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")
     return 0
 

@@ -40,7 +40,7 @@ def main() -> int:
     api.enable(body, look="SOFT_WITH_TWIST")
     print(api.solve_folds(body, [joint for _, joint, *_ in CLOSE_UPS]))
     rows.append(pictures(wanted, rig, skeleton))
-    save(sheet([label for label, *_ in wanted], rows, HEADINGS), PICTURE)
+    save(sheet([label for label, *_ in wanted], rows, HEADINGS), PICTURE, in_listing=True)
     print(f"{time.monotonic() - start:.1f} s. To look at: {PICTURE.relative_to(PROJECT)}")
     return 0
 

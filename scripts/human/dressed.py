@@ -124,12 +124,29 @@ def _fan(face: tuple[int, ...]) -> list[tuple[int, int, int]]:
     return [(face[0], face[i], face[i + 1]) for i in range(1, len(face) - 1)]
 
 
+def _skin(arrays: HumanArrays) -> tuple[NDArray[np.int32], BVHTree]:
+    """The triangles of the body, and a tree to find those that are near."""
+    triangles = np.concatenate((arrays.faces[:, :3], arrays.faces[:, [0, 2, 3]]))
+    return triangles, BVHTree.FromPolygons(arrays.vertices.tolist(), triangles.tolist())
+
+
+def lifted(points: NDArray[np.floating], arrays: HumanArrays, least: float) -> NDArray[np.floating]:
+    """Points, those that are less than so far above the skin lifted to this height, metres."""
+    _, tree = _skin(arrays)
+    found = points.copy()
+    for row, point in enumerate(map(Vector, points.tolist())):
+        nearest: Any = tree.find_nearest(point)
+        place, normal, *_ = nearest
+        if (point - place).dot(normal) < least:
+            found[row] = place + least * normal
+    return found
+
+
 def _nearest_weights(
     arrays: HumanArrays, points: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int16], NDArray[np.float32]]:
     """The weights of the skin nearest to points: their vertices, bones and weights, parallel."""
-    triangles = np.concatenate((arrays.faces[:, :3], arrays.faces[:, [0, 2, 3]]))
-    tree = BVHTree.FromPolygons(arrays.vertices.tolist(), triangles.tolist())
+    triangles, tree = _skin(arrays)
     dense = np.zeros((len(arrays.vertices), len(arrays.names)), np.float32)
     dense[arrays.weight_vertex, arrays.weight_bone] = arrays.weight
     found: list[Any] = [tree.find_nearest(Vector(point)) for point in points.tolist()]

@@ -1,4 +1,4 @@
-"""Writes `sample/human.npz`, the sample character that ships: the human of games, rounded, posed.
+"""Writes `sample/human.npz`, the sample character that ships: rounded, and in a pose.
 
 .venv-5.2/bin/python scripts/run.py human.sample
 """

@@ -71,7 +71,12 @@ def test_the_animation_goes_there_and_back_with_a_column_for_each_method() -> No
 
 
 def test_a_picture_for_the_manual_is_two_thirds_of_that_of_the_listing(tmp_path: Path) -> None:
-    save(Image.new("RGB", (1920, 1080), (200, 0, 0)), tmp_path / "picture.jpg")
-    sizes = {path.name: Image.open(path).size for path in tmp_path.glob("*.jpg")}
-    assert sizes == {"picture.jpg": (1280, 720)}
-    assert Image.open(tmp_path / "listing" / "picture.jpg").size == (1920, 1080)
+    page = Image.new("RGB", (1920, 1080), (200, 0, 0))
+    save(page, tmp_path / "new" / "picture.jpg")
+    save(page, tmp_path / "shown.jpg", in_listing=True)
+    found = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*.jpg")}
+    assert {name: Image.open(path).size for name, path in found.items()} == {
+        "new/picture.jpg": (1280, 720),
+        "shown.jpg": (1280, 720),
+        "listing/shown.jpg": (1920, 1080),
+    }

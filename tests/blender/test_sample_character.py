@@ -24,6 +24,7 @@ from tests.blender.scene_builders import edit_mode, evaluated_positions
 pytestmark = pytest.mark.usefixtures("addon")
 
 ADD = "dqc.add_sample_character"
+SHIPPED = PATH.read_bytes()
 # Half a step of 1.67 m in 65535.
 ROUNDED = 1.3e-5
 
@@ -137,14 +138,14 @@ def test_it_is_added_from_a_folder_that_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "human.npz"
-    path.write_bytes(PATH.read_bytes())
+    path.write_bytes(SHIPPED)
     path.chmod(0o444)
     tmp_path.chmod(0o555)
     monkeypatch.setattr(sample_character, "PATH", path)
     added()
     # For root, folders have no permissions.
     assert list(tmp_path.iterdir()) == [path]
-    assert path.read_bytes() == PATH.read_bytes()
+    assert path.read_bytes() == SHIPPED
 
 
 def test_it_waits_for_object_mode() -> None:
@@ -153,7 +154,37 @@ def test_it_waits_for_object_mode() -> None:
         assert not bpy.ops.dqc.add_sample_character.poll()
 
 
-@pytest.mark.parametrize("content", [None, b"", b"no archive"])
+def test_it_is_seen_in_local_view() -> None:
+    bpy.ops.wm.read_factory_settings()
+    window = bpy.context.window_manager.windows[0]
+    area = next(area for area in window.screen.areas if area.type == "VIEW_3D")
+    region = next(region for region in area.regions if region.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        assert bpy.ops.view3d.localview() == {"FINISHED"}
+        mesh, rig = added()
+        space: Any = area.spaces.active
+        # Of Blender 4, evaluated objects alone know it.
+        shown = bpy.context.evaluated_depsgraph_get().objects
+        seen = {obj.name for obj in shown if obj.local_view_get(space)}
+    assert seen == {mesh.name, rig.name, "Cube"}
+
+
+def test_it_waits_for_a_scene_of_this_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "other.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
+    with bpy.data.libraries.load(path, link=True) as (there, here):
+        here.scenes = there.scenes
+    (scene,) = here.scenes
+    with bpy.context.temp_override(scene=scene, view_layer=scene.view_layers[0]):
+        assert not bpy.ops.dqc.add_sample_character.poll()
+    assert bpy.ops.dqc.add_sample_character.poll()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, b"", b"no archive", SHIPPED[:-1000], SHIPPED[:9000] + bytes(99) + SHIPPED[9099:]],
+    ids=["missing", "empty", "text", "short", "damaged"],
+)
 def test_an_extension_without_it_says_so_and_adds_nothing(
     content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,3 +216,8 @@ def test_the_panel_offers_it_in_a_file_without_armatures_and_the_menu_always() -
     bpy.context.view_layer.objects.active = None
     assert ADD not in offered()
     assert in_menu()[-1] == ADD
+    # Deleted, as the X key does it: the bones are still in the file.
+    bpy.ops.object.select_all(action="SELECT")
+    bpy.ops.object.delete()
+    assert len(bpy.data.armatures) == 1
+    assert offered() == [ADD]

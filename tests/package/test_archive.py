@@ -37,7 +37,7 @@ def test_holds_the_files_as_they_are_in_the_project(archive: Path) -> None:
     assert differing == []
 
 
-def test_is_not_larger_than_its_readers_expect(archive: Path) -> None:
+def test_is_small(archive: Path) -> None:
     """Code, pages and the sample character are 3 MB. Large pictures and animations do not ship."""
     assert archive.stat().st_size < 3_100_000
     with zipfile.ZipFile(archive) as opened:

@@ -12,6 +12,7 @@ from ...bake.bake_memory import MUCH_MEMORY
 from ...bake.operators import draw_properties
 from ...bake.options import MemoryOptions
 from ...errors import UserError
+from ...scene.blender.scenes import select_alone
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
 from ...scene.settings.object_settings import is_enabled
@@ -110,10 +111,7 @@ def _new_empty(context: Context) -> Object:
     crowd.empty_display_type, crowd.empty_display_size = "PLAIN_AXES", 1.0
     collection.objects.link(crowd)
     crowd.location = context.scene.cursor.location
-    for obj in context.selected_objects:
-        obj.select_set(False)
-    crowd.select_set(True)
-    context.view_layer.objects.active = crowd
+    select_alone(crowd, context.view_layer)
     return crowd
 
 

@@ -7,16 +7,14 @@ a take that is cached anew is a new mesh.
 
 from __future__ import annotations
 
-import zlib
 from io import BytesIO
 from typing import Any, get_args
-from zipfile import BadZipFile
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import UserError
+from ...errors import UNREADABLE, UserError
 from .local_poses import Interpolation
 from .takes import Keys, Take, TakeValues
 
@@ -25,12 +23,6 @@ TAKE_PROPERTY = "dq_compensation_take"
 
 # The newest format of the bytes that this version reads.
 _FORMAT = 1
-
-# What reading other bytes raises.
-_BROKEN = (
-    *(KeyError, ValueError, TypeError, AttributeError, NotImplementedError),
-    *(EOFError, OSError, BadZipFile, zlib.error),
-)
 
 
 def store_take(take: Take, name: str) -> bpy.types.Mesh:
@@ -115,7 +107,7 @@ def unpacked(data: bytes) -> Take:
             str(arrays["interpolation"]),  # type: ignore[arg-type]
         )
         _require_whole(take)
-    except _BROKEN as error:
+    except UNREADABLE as error:
         raise UserError(
             "The take cannot be read: it is damaged, or a newer version of DQ Compensation has "
             "made it. Cache it again."

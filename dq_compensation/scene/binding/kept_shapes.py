@@ -14,12 +14,10 @@ one of a combination of joints, 0.2 m of a human, that is 0.003 mm.
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
-from zipfile import BadZipFile
 
 import bpy
 import numpy as np
@@ -35,7 +33,7 @@ from ...core.solved_shapes import (
     SolvedJoint,
     SolvedShapes,
 )
-from ...errors import UserError
+from ...errors import UNREADABLE, UserError
 from ...wording import listed
 from ..blender.bulk_arrays import AttributeType, read_attribute, write_attribute
 from ..blender.mesh import mesh_of
@@ -53,12 +51,6 @@ SHAPES_PROPERTY = "dq_compensation_solved_shapes"
 # The newest format of the bytes that this version reads.
 _FORMAT = 1
 _LARGEST = 32767
-
-# What reading other bytes raises.
-_BROKEN = (
-    *(KeyError, ValueError, TypeError, AttributeError, NotImplementedError),
-    *(EOFError, OSError, BadZipFile, zlib.error),
-)
 
 
 def _direction(way: Floats) -> tuple[float, float, float]:
@@ -187,7 +179,7 @@ class KeptShapes:
                 blocks,
             )
             kept._require_whole()
-        except _BROKEN as error:
+        except UNREADABLE as error:
             raise UserError(DAMAGED) from error
         return kept
 

@@ -1,4 +1,4 @@
-"""Scenes: their unit in millimetres, their frames, and what moves in them.
+"""Scenes: their unit in millimetres, their frames, what is selected, and what moves in them.
 
 Blender plays all actions where frames are set, and when bones were edited: what is set and not
 keyed, of all that actions play, is put back. Copies are evaluated in a scene of their own: the user
@@ -42,6 +42,13 @@ def object_millimetres(obj: bpy.types.Object, scene: bpy.types.Scene) -> float:
     """The millimetres of one unit of an object's space, in the direction in which it is largest."""
     linear = np.array(obj.matrix_world, np.float64)[:3, :3]
     return float(np.linalg.norm(linear, 2)) * world_millimetres(scene)
+
+
+def select_alone(obj: bpy.types.Object, layer: bpy.types.ViewLayer) -> None:
+    """Select an object of a view layer, and make it the active one; no other is selected then."""
+    for other in layer.objects:
+        other.select_set(other == obj, view_layer=layer)
+    layer.objects.active = obj
 
 
 def scene_time(depsgraph: bpy.types.Depsgraph) -> tuple[float, float]:
