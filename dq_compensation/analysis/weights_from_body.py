@@ -23,7 +23,7 @@ from ..core.topology import MeshArrays
 from ..core.vectors import cross, dots, unit_or
 from ..steps import part_of
 from .flesh.lattice import barycentric
-from .flesh.surface_search import NearestSearch, SearchOf
+from .flesh.surface_search import NearestOf, NearestSearch
 from .soft_weights import SoftWeights, cut_weights
 from .surface.continued_weights import continued_weights
 from .surface.facing import facing_outward
@@ -220,7 +220,7 @@ class BodyWeights:
 def weights_from_body(
     cloth: ClothMesh,
     body: BodySkin,
-    search_of: SearchOf,
+    search_of: NearestOf,
     likeness: Likeness,
     *,
     kept: Booleans,
@@ -280,7 +280,7 @@ def _carried(
     influences: Influences,
     reached: Booleans,
     lost: Indices,
-    search_of: SearchOf,
+    search_of: NearestOf,
 ) -> tuple[Influences, tuple[Indices, ...]]:
     """Give each piece that was not reached the weights of the nearest place of the others.
 

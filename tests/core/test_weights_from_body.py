@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.analysis.flesh.contact import closest_on_triangles
-from dq_compensation.analysis.flesh.surface_search import SurfaceSearch
+from dq_compensation.analysis.flesh.surface_search import NearestSearch
 from dq_compensation.analysis.surface.continued_weights import continued_weights
 from dq_compensation.analysis.surface.skin_surface import SkinSurface
 from dq_compensation.analysis.weights_from_body import (
@@ -37,7 +37,7 @@ TURNED = [0, 3, 2, 1]
 LIKENESS = Likeness(0.05, float(np.radians(30.0)))
 
 
-class NearestSearch:
+class BruteForce:
     """The nearest place by brute force: of the middles of triangles, then on the best of them."""
 
     def __init__(self, positions: Any, triangles: Any) -> None:
@@ -53,12 +53,9 @@ class NearestSearch:
             faces.append(near[best])
         return np.array(places), np.array(faces)
 
-    def crossings(self) -> Any:
-        raise NotImplementedError
 
-
-def search_of(positions: Any, triangles: Any) -> SurfaceSearch:
-    return NearestSearch(positions, triangles)
+def search_of(positions: Any, triangles: Any) -> NearestSearch:
+    return BruteForce(positions, triangles)
 
 
 def tube(

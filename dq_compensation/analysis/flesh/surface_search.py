@@ -37,5 +37,6 @@ class SurfaceSearch(NearestSearch, Protocol):
         ...
 
 
+NearestOf: TypeAlias = Callable[[Floats, Integers], NearestSearch]
 SearchOf: TypeAlias = Callable[[Floats, Integers], SurfaceSearch]
 """Makes the searches on a surface: positions (n, 3) and triangles (t, 3)."""
