@@ -59,15 +59,15 @@ def select_bones(armature: Object, *names: str) -> None:
 
 
 def solved_limb() -> tuple[Object, Object]:
-    """A limb whose elbow is solved up to 80 degrees, and bent so far."""
+    """A limb whose elbow is solved up to 110 degrees, and bent so far."""
     new_file()
     obj, armature = build_limb()
-    limit(armature, 80)
+    limit(armature, 110)
     api.enable(obj)
     api.solve_folds(obj, [ELBOW])
     obj.dq_compensation.method = "SPHERICAL_JOINT_BY_EXAMPLE"
     obj.dq_compensation.example_base = "COMPENSATED"
-    pose(armature, Lower=80)
+    pose(armature, Lower=110)
     return obj, armature
 
 

@@ -85,8 +85,8 @@ def test_without_shapes_it_is_soft_with_twist_and_offers_solve_folds() -> None:
 def test_solve_folds_gives_the_look_and_the_other_look_shows_the_skin_without() -> None:
     new_file()
     obj, armature = character()
-    limit(armature, 80)
-    pose(armature, Lower=80)
+    limit(armature, 110)
+    pose(armature, Lower=110)
     without = evaluated_positions(obj)
     api.solve_folds(obj, [ELBOW])
     bpy.context.view_layer.update()

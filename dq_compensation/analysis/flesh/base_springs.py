@@ -21,7 +21,7 @@ from .surface_search import SearchOf
 
 # Stiffnesses, in shear moduli of the flesh times the edge of a cell: on the outer side at a hinge
 # and at a ball joint, and round them.
-_HINGE, _BALL = 6.0, 0.05
+_HINGE, _BALL = 2.0, 0.05
 _HINGE_AROUND, _BALL_AROUND = 0.3, 0.0
 # Cosines of the angle about the limb from the outer side of the bend, where springs begin and where
 # they are whole; and the same for the depth below the skin, in cells.
