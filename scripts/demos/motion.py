@@ -37,7 +37,7 @@ BLENDERS = 2
 # From rest to the end; the way back has the same.
 STEPS = 11
 CELL_WIDTH, CELL_HEIGHT, GAP, HEADER = 306, 270, 8, 48
-SAMPLES, QUALITY = 8, 82
+SAMPLES, QUALITY = 8, 92
 # Milliseconds: of a picture, and of the first and the last one.
 SHOWN, AT_REST, AT_THE_END = 70, 500, 900
 
@@ -76,7 +76,7 @@ def sheet(columns: list[list[Image.Image]]) -> Image.Image:
 
 def main() -> int:
     start = time.monotonic()
-    body, rig, skeleton = lit_human()
+    body, rig, skeleton = lit_human(scatters=True)
     scene: Any = bpy.context.scene
     scene.render.resolution_x, scene.render.resolution_y = CELL_WIDTH, CELL_HEIGHT
     scene.cycles.samples = SAMPLES
