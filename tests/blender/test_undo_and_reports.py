@@ -21,6 +21,7 @@ ONLY_LOOK = {
     "compare_volume",
     "compare_solved",
     "help",
+    "choose_groups",
     "messages",
     "preferences_reset",
     "preset_add",
