@@ -119,7 +119,7 @@ STUDIES: dict[str, Study] = {
         (0.95, 0.90), Framing(0.3, 0.0, 0.8, (1.0, 0.1, 0.1), _UP, (-0.5, -0.2)), together=True,
     ),
     "finger": Study(
-        ("finger2-2.L",), {"finger2-2.L": rotation(90.0)}, (90.0,), (0.94,),
+        ("finger2-2.L",), {"finger2-2.L": rotation(90.0)}, (90.0,), (0.93,),
         Framing(0.05, 0.0, 0.03, (1.0, -0.2, 0.2), _UP),
     ),
     "fist": Study(
@@ -144,7 +144,7 @@ MOST_CROSSINGS = {"fist": 3}
 # How far in the front of the thigh is, mm, at parts of its length, in the squat; and the largest
 # angle between faces at the kneecap.
 STATIONS, MOST_IN = (0.14, 0.27, 0.42), (40.0, 16.0, 7.0)
-MOST_KNEECAP = {90.0: 38.0, 125.0: 48.0}
+MOST_KNEECAP = {90.0: 40.0, 125.0: 50.0}
 # The names of the same bones in another rig.
 OTHER_RIG = {
     "game_engine": {
