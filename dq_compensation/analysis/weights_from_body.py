@@ -20,7 +20,7 @@ from ..arrays import Booleans, Float64s, Floats, Indices, Int64s, Integers
 from ..core.influences import Influences
 from ..core.nearest_points import nearest_within
 from ..core.topology import MeshArrays
-from ..core.vectors import cross, dots, unit_or
+from ..core.vectors import dots, summed_at, triangle_normals, unit_or
 from ..steps import part_of
 from .flesh.lattice import barycentric
 from .flesh.surface_search import NearestOf, NearestSearch
@@ -376,11 +376,8 @@ def _outward_normals(positions: Float64s, triangles: Integers, points: Indices) 
     """Shape (n, 3), of vertices; of what has no faces 0."""
     first = np.unique(points, return_index=True)[1]
     turned = facing_outward(positions[first], points[triangles])
-    corners = positions[first][turned]
-    normals = cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    sums = [np.bincount(turned.ravel(), np.repeat(axis, 3), len(first)) for axis in normals.T]
-    # Without faces the sums are whole numbers.
-    return unit_or(np.stack(sums, axis=1).astype(np.float64), 0.0)[points]
+    normals = triangle_normals(positions[first][turned])
+    return unit_or(summed_at(turned, normals, len(first)), 0.0)[points]
 
 
 def _none(count: int) -> Influences:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..arrays import Float64s, Floats, Integers
 
 Float = TypeVar("Float", bound=np.floating)
 
@@ -39,6 +39,19 @@ def unit_or(
     one = lengths.dtype.type(1.0)
     other = np.asarray(otherwise, vectors.dtype)
     return np.where(exists, vectors / np.where(exists, lengths, one), other)
+
+
+def triangle_normals(corners: Floats) -> Floats:
+    """The normals of triangles (m, 3, 3), as long as twice their areas."""
+    return cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+
+
+def summed_at(rows: Integers, values: Floats, count: int) -> Float64s:
+    """Values (m, 3) summed at rows (m,), or each at all rows of (m, k): shape (count, 3)."""
+    repeats = rows.size // max(len(values), 1)
+    sums = [np.bincount(rows.ravel(), np.repeat(axis, repeats), count) for axis in values.T]
+    # Without values the sums are whole numbers.
+    return np.stack(sums, axis=1).astype(np.float64, copy=False)
 
 
 def two_across(directions: Floats) -> tuple[Floats, Floats]:

@@ -14,15 +14,14 @@ import numpy as np
 
 from ...arrays import Float64s, Floats
 from ...core.limb_joints import LimbJoints
-from ...core.vectors import cross, smooth_step, unit_or
+from ...core.vectors import cross, dots, smooth_step, summed_at, triangle_normals, unit_or
 from .lattice import Lattice
 from .region import FleshRegion
 from .surface_search import SearchOf
 
 # Stiffnesses, in shear moduli of the flesh times the edge of a cell: on the outer side at a hinge
-# and at a ball joint, and round them.
-_HINGE, _BALL = 2.0, 0.05
-_HINGE_AROUND, _BALL_AROUND = 0.3, 0.0
+# and at a ball joint, and round a hinge.
+_HINGE, _BALL, _HINGE_AROUND = 2.0, 0.05, 0.3
 # Cosines of the angle about the limb from the outer side of the bend, where springs begin and where
 # they are whole; and the same for the depth below the skin, in cells.
 _BEGINS, _WHOLE = 0.0, 0.6
@@ -78,8 +77,7 @@ def stiffness_to_base(
         if outer.any():
             part = smooth_step(across @ outer, _BEGINS, _WHOLE)
             np.maximum(found, stiffness * part, out=found)
-    confidence = float(limbs.hinge_confidence[region.joints].min())
-    around = _BALL_AROUND + (_HINGE_AROUND - _BALL_AROUND) * confidence
+    around = _HINGE_AROUND * float(limbs.hinge_confidence[region.joints].min())
     shallow = smooth_step(-lattice.depths, _DEEP, _SHALLOW)
     return found * shallow, np.asarray(around * shallow, np.float64)
 
@@ -97,14 +95,12 @@ def where_sound(region: FleshRegion, skin: Floats, search_of: SearchOf) -> Float
     triangles, edges, count = region.triangles, region.edges, len(skin)
     places = (np.asarray(skin, np.float64) - region.rest.mean(axis=0)) / region.cell
     search = search_of(places, triangles)
-    corners = places[triangles]
-    normals = cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    up = [np.bincount(triangles.ravel(), np.repeat(axis, 3), count) for axis in normals.T]
-    ways = unit_or(np.stack(up, axis=1), 0.0)
+    normals = triangle_normals(places[triangles])
+    ways = unit_or(summed_at(triangles, normals, count), 0.0)
     farthest = _FARTHEST * float(region.reaches.max()) / region.cell
     above = search.first_hits(places + _ABOVE * ways, ways, farthest)
     sound = np.ones(count)
-    sound[(above >= 0) & (np.einsum("vk,vk->v", normals[above], ways) > 0.0)] = 0.0
+    sound[(above >= 0) & (dots(normals[above], ways) > 0.0)] = 0.0
     sound[triangles[search.crossings()]] = 0.0
     for _ in range(_RINGS):
         least = sound.copy()

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arrays import Booleans, Float64s, Floats, Indices, Int64s
 from ...core.nearest_points import cell_keys
-from ...core.vectors import cross, dots, unit_or
+from ...core.vectors import dots, summed_at, triangle_normals, unit_or
 from .block_solver import StiffWays
 from .lattice import Lattice, barycentric
 
@@ -144,7 +144,7 @@ class ContactSurface:
         else:
             ends, patches, fine = own, triangles, triangles[:, None]
         points = rest[ends].mean(axis=1)
-        area = np.linalg.norm(_normals(points[fine.reshape(-1, 3)]), axis=1) / 6.0
+        area = np.linalg.norm(triangle_normals(points[fine.reshape(-1, 3)]), axis=1) / 6.0
         areas = np.bincount(fine.ravel(), np.repeat(area, 3), len(points))
         return cls(rest, ends, patches, fine, areas)
 
@@ -198,8 +198,8 @@ class ContactSurface:
         places = skin[self.ends].mean(axis=1)
         fine = self.triangles.reshape(-1, 3)
         corners = places[fine]
-        normals = _normals(corners)
-        at_points = unit_or(_summed(fine, normals, len(places)), 0.0)
+        normals = triangle_normals(corners)
+        at_points = unit_or(summed_at(fine, normals, len(places)), 0.0)
         of_patches = unit_or(normals.reshape(*self.triangles.shape[:2], 3).sum(axis=1), 0.0)
         normals = unit_or(normals, 0.0)
         middles, radii = _balls(corners)
@@ -280,8 +280,8 @@ class ContactSurface:
         groups, count = self._groups
         of_used = groups[used]
         weights = np.maximum(np.bincount(of_used, minlength=count), 1)[:, None]
-        centres = _summed(of_used, middles[used], count) / weights
-        towards = _summed(of_used, normals[used], count) / weights
+        centres = summed_at(of_used, middles[used], count) / weights
+        towards = summed_at(of_used, normals[used], count) / weights
         ways = middles[used] - centres[of_used]
         reaches = np.zeros(count)
         np.maximum.at(reaches, of_used, np.sqrt(dots(ways, ways)) + radii[used])
@@ -310,7 +310,7 @@ class ContactSurface:
         """
         corners = self.rest[self.patches[:, :3]]
         cubes = np.floor(corners.mean(axis=1)).astype(np.int64)
-        keys = np.concatenate((cubes, _normals(corners) > 0.0), axis=1)
+        keys = np.concatenate((cubes, triangle_normals(corners) > 0.0), axis=1)
         groups = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
         return groups, int(groups.max(initial=-1)) + 1
 
@@ -378,7 +378,7 @@ class Contact:
             return 0.0, None
         forces = pairs.stiffness * dips
         each = (forces[:, None] * pairs.shares)[:, :, None] * pairs.normals[:, None]
-        of_vertices = _summed(pairs.rows, each.reshape(-1, 3), len(pairs.used))
+        of_vertices = summed_at(pairs.rows, each.reshape(-1, 3), len(pairs.used))
         return 0.5 * float(forces @ dips), self._to_nodes(of_vertices)
 
     def stiff_ways(self, places: Float64s, near: float) -> StiffWays | None:
@@ -403,7 +403,7 @@ class Contact:
         # A point of either cube that meets the other one holds the same way, seen from there.
         signs = np.where(one < other, 1.0, -1.0)
         part = signs * stiffness
-        normals = _summed(of_pair, part[:, None] * pairs.normals[touching], len(total))
+        normals = summed_at(of_pair, part[:, None] * pairs.normals[touching], len(total))
         part /= total[of_pair]
         places_in = of_pair[:, None, None] * self._count + self._carriers[rows]
         each = (part[:, None] * shares)[:, :, None] * self._shares[rows]
@@ -489,16 +489,3 @@ def _squares(points: Floats, first: Indices, others: Floats, second: Indices) ->
     for one, other in zip(points.T, others.T, strict=True):
         found += (one.take(first) - other.take(second)) ** 2
     return found
-
-
-def _normals(corners: Floats) -> Floats:
-    """The normals of triangles (m, 3, 3), as long as twice their areas."""
-    return cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-
-
-def _summed(rows: Int64s | Indices, values: Floats, count: int) -> Float64s:
-    """Values (m, 3) summed at rows (m,), or each at all rows of (m, k): shape (count, 3)."""
-    repeats = rows.size // len(values)
-    return np.stack(
-        [np.bincount(rows.ravel(), np.repeat(axis, repeats), count) for axis in values.T], axis=1
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.vectors import cross, dots
+from ...core.vectors import dots, triangle_normals
 from .region import FleshRegion
 
 # Fitted to elbow, wrist, finger, knee and shoulder of a human on one core of a busy server: of a
@@ -56,6 +56,6 @@ def estimated_cost(
 def _cells(region: FleshRegion) -> float:
     """About how many cells the lattice will have."""
     corners = (region.rest[region.triangles] - region.centres.mean(axis=0)) / region.cell
-    areas = cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    areas = triangle_normals(corners)
     volume = abs(float(dots(corners[:, 0], areas).sum())) / 6.0
     return volume + _CELLS_OF_SKIN * 0.5 * float(np.linalg.norm(areas, axis=1).sum())

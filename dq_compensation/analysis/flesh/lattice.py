@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Booleans, Float64s, Floats, Indices, Int64s, Integers
-from ...core.vectors import cross, dots, unit_or
+from ...core.vectors import dots, summed_at, triangle_normals, unit_or
 from .region import FleshRegion
 from .surface_search import SearchOf
 
@@ -129,16 +129,8 @@ def _signed_distances(
     """
     places, faces = search_of(positions, triangles).nearest(points)
     corners = positions[triangles]
-    normals = cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    of_vertices = np.stack(
-        [
-            np.bincount(
-                triangles.ravel(), np.repeat(unit_or(normals, 0.0)[:, k], 3), len(positions)
-            )
-            for k in range(3)
-        ],
-        axis=1,
-    )
+    normals = triangle_normals(corners)
+    of_vertices = summed_at(triangles, unit_or(normals, 0.0), len(positions))
     shares = barycentric(places, corners[faces])
     normal = (shares[:, :, None] * unit_or(of_vertices, 0.0)[triangles[faces]]).sum(axis=1)
     away = points - places

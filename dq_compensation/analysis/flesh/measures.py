@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Float64s, Floats, Int64s
-from ...core.vectors import cross, dots, unit_or
+from ...core.vectors import dots, triangle_normals, unit_or
 from .region import FleshRegion, enclosed_volume
 from .surface_search import SearchOf
 
@@ -90,6 +90,5 @@ def _lengths(points: Floats, edges: Int64s) -> Float64s:
 
 def _angles(points: Floats, triangles: Int64s, pairs: Int64s) -> Float64s:
     """The angles between the normals of neighbours, radians, 0 to pi."""
-    a, b, c = points[triangles].swapaxes(0, 1)
-    normals = unit_or(cross(b - a, c - a), 0.0)
+    normals = unit_or(triangle_normals(points[triangles]), 0.0)
     return np.arccos(np.clip(dots(normals[pairs[:, 0]], normals[pairs[:, 1]]), -1.0, 1.0))
