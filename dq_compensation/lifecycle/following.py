@@ -30,7 +30,7 @@ from ..scene.binding.soft_copy import keeps_soft_weights, softness_of
 from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import is_enabled, settings_of
-from ..scene.stack import find_rig, modifiers_with, stack_of
+from ..scene.stack import find_rig, is_base_first, modifiers_with, stack_of
 from ..session.changes import Changes, Update, forget_removed
 from ..session.character import characters_of
 from ..session.known_bindings import in_character
@@ -59,6 +59,9 @@ _CHECK_AGAIN_AFTER = 0.3
 # The session_uid of every object that we have just written something for, and of its mesh: Blender
 # reports that as an edit, too.
 _written: set[int] = set()
+# While bones or objects are dragged, the uids and flags of the meshes and hidden objects that were
+# only posed; with other flags, or when anything else has happened, they are looked at again.
+_posed: set[tuple[int, bool, bool, bool]] = set()
 # Whether objects are being reconciled. Binding may ask for an evaluation, which is not followed.
 _is_reconciling = False
 
@@ -174,7 +177,7 @@ def _is_any_left(changes: Changes, *, patient: bool) -> bool:
     """Whether something waits, or an object that was evaluated may be unseen; asks no others."""
     if not patient and any(status.waits for status in memories(Status).values()):
         return True
-    evaluated = (each.data for each in changes.updates)
+    evaluated = (each.data for each in changes.updates if each[1:] not in _posed)
     return any(
         isinstance(data, bpy.types.Object) and is_enabled(data) and _is_unseen(data)
         for data in evaluated
@@ -213,13 +216,29 @@ def _let_pass(changes: Changes) -> None:
 def _concerned(changes: Changes, moved: frozenset[int] = frozenset()) -> _Concerned:
     found = _Concerned()
     in_playback = changes.is_frame and changes.is_playing
+    if not changes.is_dragged:
+        _posed.clear()
     for update in changes.edits:
+        if update[1:] in _posed:
+            continue
         if update.uid in moved:
             if isinstance(update.data, bpy.types.Mesh):
                 mesh_edited(update.data)  # a script may have edited weights in the same step
         elif not only_posed(update, changes):
             _note(update, found, playing=in_playback)
+        elif changes.is_dragged and _is_posed_by_flags(update.data):
+            _posed.add(update[1:])
+    if found:
+        _posed.clear()
     return found
+
+
+def _is_posed_by_flags(changed: bpy.types.ID) -> bool:
+    """Whether what was only posed is so again wherever it comes with the same flags in a drag."""
+    if not isinstance(changed, bpy.types.Object) or changed.type == "ARMATURE":
+        return False
+    # What is not enabled is hidden. Modifiers before ours may make other vertices in every pose.
+    return not is_enabled(changed) or (is_base_first(changed) and not _is_unseen(changed))
 
 
 def _note(update: Update, found: _Concerned, *, playing: bool) -> None:

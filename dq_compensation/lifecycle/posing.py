@@ -50,7 +50,7 @@ def only_posed(update: Update, changes: Changes) -> bool:
         return False
     if changed.type == "ARMATURE":
         # Also when it is animated: we read no settings of its own.
-        return _keeps_place(changed)
+        return _keeps_place(changed, is_dragged=changes.is_dragged)
     # What a palette hangs on moves it along.
     if update.shading or (update.transform and not is_palette(changed)):
         return False
@@ -71,11 +71,17 @@ def _may_be_renamed(changes: Changes) -> bool:
     return not changes.is_playing and changes.depsgraph.id_type_updated("MESH")
 
 
-def _keeps_place(rig: bpy.types.Object) -> bool:
-    """Whether an armature object is where it was, its pose as sound, its twists as animated."""
+def _keeps_place(rig: bpy.types.Object, *, is_dragged: bool = False) -> bool:
+    """Whether an armature object is where it was, its pose as sound, its twists as animated.
+
+    A drag animates no settings.
+    """
     known = memory_of(rig, _LastPose)
-    spreads = rig.animation_data is not None and has_settings(rig)
-    spreads = spreads and is_played(rig, FOLLOWED_PATHS["twist_spread"])
+    if is_dragged and known.state:
+        spreads = known.state[-1]
+    else:
+        spreads = rig.animation_data is not None and has_settings(rig)
+        spreads = spreads and is_played(rig, FOLLOWED_PATHS["twist_spread"])
     now = rig.matrix_world.copy(), broken_pose(rig), spreads
     same, known.state = known.state == now, now
     return same

@@ -8,13 +8,14 @@ import bpy
 import pytest
 
 from dq_compensation.lifecycle import following
+from dq_compensation.lifecycle.posing import only_posed
 from dq_compensation.lifecycle.reconcile import compare_with_file
 from dq_compensation.scene.blender.bendy_bones import bendy_state
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.session import changes
 from dq_compensation.session.activity import is_playing
 from dq_compensation.session.known_objects import enabled_objects
-from tests.blender.enabled_scenes import check, enable, select
+from tests.blender.enabled_scenes import check, enable, error, select
 from tests.blender.scene_builders import link, new_file
 from tests.counted_work import instructions_of
 from tests.limb import build_limb, pose_limb
@@ -71,6 +72,28 @@ def test_a_pose_that_is_dragged_looks_at_no_bones(
     monkeypatch.setattr(changes, "is_posing", lambda: False)
     pose_limb(rig, bend=0.8)
     assert calls["compare_with_file"] == len(meshes)
+
+
+def test_a_drag_looks_at_its_meshes_once(
+    body: tuple[list[Object], Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then at the armature and its object alone, until something else happens."""
+    meshes, rig = body
+    monkeypatch.setattr(changes, "is_posing", lambda: True)
+    pose_limb(rig, bend=1.0)
+    looked = count_calls(monkeypatch, only_posed)
+    edited = count_calls(monkeypatch, compare_with_file)
+    pose_limb(rig, bend=0.9)
+    assert {each[0].data for each in looked.arguments} == {rig, rig.data}
+    assert not edited
+    meshes[0].vertex_groups["Hand"].add([3], 0.4, "REPLACE")
+    pose_limb(rig, bend=0.8)
+    check()
+    assert edited
+    assert error(meshes[0]) <= 1e-4  # of the size: the nodes have 32 bits
+    looked.arguments.clear()
+    pose_limb(rig, bend=0.7)
+    assert {*meshes} < {each[0].data for each in looked.arguments}
 
 
 def test_a_pose_costs_nothing_for_other_characters(addon: None) -> None:
