@@ -63,6 +63,22 @@ def test_one_of_a_pair_is_an_inner_one(sheets: CrossingSkin) -> None:
     assert counted(sheets, posed, inner) == np.count_nonzero(inner[pairs].any(axis=1)) > 0
 
 
+@pytest.mark.parametrize("row", range(0, 2 * SIDE * SIDE, 5))
+def test_a_long_triangle_all_of_whose_corners_are_elsewhere_counts(
+    sheets: CrossingSkin, row: int
+) -> None:
+    """A corner of the upper sheet goes through the lower one, which is stretched by ten."""
+    posed, inner = rest(sheets), np.zeros(len(sheets.triangles), np.bool_)
+    inner[len(inner) // 2 + row] = True
+    corners = sheets.triangles[len(inner) // 2 + row]
+    lower, middle = posed[: len(posed) // 2], posed[corners].mean(axis=0)
+    lower[:, :2] = middle[:2] + 10.0 * (lower[:, :2] - middle[:2])
+    posed[corners[0], 2] -= 2.0 * HEIGHT
+    low, high = crossing_triangles(posed, sheets.triangles).T
+    expected = np.count_nonzero((low < len(inner) // 2) & inner[high])
+    assert counted(sheets, posed, inner) == expected > 0
+
+
 def test_what_is_far_apart_at_rest_only_meets(sheets: CrossingSkin) -> None:
     """The upper sheet lies on the lower one, moved along by more than counts."""
     posed = tilted(sheets)

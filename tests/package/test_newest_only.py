@@ -13,7 +13,9 @@ from tests.newest_only import BETWEEN, NEWEST_ONLY
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("pattern", [each for each in (*NEWEST_ONLY, *BETWEEN, *APART) if ".py" in each])
+@pytest.mark.parametrize(
+    "pattern", [each for each in (*NEWEST_ONLY, *BETWEEN, *APART) if ".py" in each]
+)
 def test_every_pattern_names_tests(pattern: str) -> None:
     files, _, test = pattern.partition("::")
     found = [path for path in PROJECT.glob(files.split(".py")[0] + "*") if path.is_file()]

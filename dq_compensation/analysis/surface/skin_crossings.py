@@ -32,7 +32,6 @@ class CrossingSkin:
             one do not cross.
         known: shape (t,), what crosses at rest, and the triangles around.
         centres: shape (t, 3), at rest.
-        largest: the longest side of a triangle at rest.
         apart: how far apart at rest triangles may be.
         overlaps: finds what crosses.
     """
@@ -41,7 +40,6 @@ class CrossingSkin:
     places: Indices
     known: Booleans
     centres: Float64s
-    largest: float
     apart: float
     overlaps: Overlaps
 
@@ -60,11 +58,7 @@ class CrossingSkin:
         touched[places[triangles[pairs]]] = True
         known = touched[places[triangles]].any(axis=1)
         centres = rest[triangles].mean(axis=1, dtype=np.float64)
-        ends = rest[triangles]
-        sides = np.linalg.norm(ends - np.roll(ends, 1, axis=1), axis=2)
-        largest = float(sides.max(initial=0.0))
-        apart = FAR_APART * extent(rest)
-        return cls(triangles, places, known, centres, largest, apart, overlaps)
+        return cls(triangles, places, known, centres, FAR_APART * extent(rest), overlaps)
 
     def near(self, points: Booleans, reach: float) -> Indices:
         """The triangles around some points, (n,), as far as `reach`, at rest.
@@ -87,13 +81,14 @@ class CrossingSkin:
             corners: shape (r, 3), rows of these: of some triangles.
             rows, inner: shape (r,), which triangles these are; one of a pair is an inner one.
         """
-        # Of the others those that come into the box of these.
-        of_inner, beside = np.zeros(len(posed), np.bool_), np.flatnonzero(~inner)
+        # Of the others those whose boxes meet the box of these: all corners of those that do not
+        # are beyond the same side of it (Sproull and Sutherland 1968, A clipping divider).
+        beside, of_inner = np.flatnonzero(~inner), np.zeros(len(posed), np.bool_)
         of_inner[corners[inner]] = True
         there = posed[of_inner]
-        low, high = there.min(axis=0) - self.largest, there.max(axis=0) + self.largest
-        is_in = ((posed > low) & (posed < high)).all(axis=1)
-        met = beside[is_in[corners[beside, 0]]]
+        sides = np.hstack((posed < there.min(axis=0), posed > there.max(axis=0)))
+        first, second, third = np.packbits(sides, axis=1)[:, 0][corners[beside].T]
+        met = beside[(first & second & third) == 0]
         searched = np.concatenate((rows[inner], rows[met]))
         pairs = searched[self.overlaps(posed, corners[inner], corners[met])]
         pairs = pairs[~self.known[pairs].all(axis=1)]
