@@ -2,9 +2,9 @@
 
     python3 scripts/run_tests.py [--all] [lint] [types] [test-5.2] [test-4.5] [test-4.2] [demo]
 
-Without `--all`, Blender 4.5 and 4.2 leave out what `tests/newest_only.py` says, a quicker checker
-reads the types, not those of tests in Blender, no other program plays what was exported
-(`tests/engines`), and the demo is not drawn: `tests/gpu/test_demo.py` tests its parts.
+Without `--all`, Blender 4.5 and 4.2 leave out what `tests/newest_only.py` says, no other program
+plays what was exported (`tests/engines`), and the demo is not drawn: `tests/gpu/test_demo.py` tests
+its parts.
 Makes the environments that the checks need. Two checks run at a time, where there are two cores;
 every check runs even when another one failed; the exit code is 1 when any did. Standard library
 only, runs on Python 3.8 or newer.
@@ -72,12 +72,7 @@ def checks(everything: bool) -> list[Check]:
     ruff = str(ENVIRONMENTS["tools"].folder / "bin" / "ruff")
     python = str(ENVIRONMENTS["5.2"].interpreter)
     oldest, between = ((), ()) if everything else (("--older",), ("--between",))
-    # basedpyright finds more and takes six times as long. `make types` runs it too.
-    types = (
-        (str(ENVIRONMENTS["tools"].folder / "bin" / "basedpyright"),)
-        if everything
-        else (sys.executable, "scripts/quick_types.py")
-    )
+    types = (str(ENVIRONMENTS["tools"].folder / "bin" / "basedpyright"),)
     card = Check(
         "test-5.2",
         "Blender 5.2: GPU passes on plain OpenGL",

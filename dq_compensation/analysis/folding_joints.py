@@ -496,8 +496,9 @@ class _Limbs:
 
     def _limbs_at(self, bone: int) -> tuple[Float64s, Float64s]:
         heads, parent = self.skeleton.heads, int(self.parents[bone])
-        before = self._before.get(bone, heads[bone] - heads[parent])
-        return before, self._behind.get(bone, self.forth[bone])
+        before: Float64s = heads[bone] - heads[parent]
+        behind: Float64s = self.forth[bone]
+        return self._before.get(bone, before), self._behind.get(bone, behind)
 
     def _bend_about(self, bone: int, axis: Float64s) -> float:
         """The angle between the limbs at rest, seen along an axis, degrees; with a sign."""

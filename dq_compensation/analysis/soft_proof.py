@@ -420,7 +420,7 @@ class _Joint:
     def shares(self, above: _Joint) -> bool:
         """Whether soft weights change much of the same skin of both."""
         least = min(np.count_nonzero(each.changed) for each in (self, above))
-        return np.count_nonzero(self.changed & above.changed) >= _SHARED * least
+        return bool(np.count_nonzero(self.changed & above.changed) >= _SHARED * least)
 
     def is_beside(self, other: _Joint, reach: float) -> bool:
         """Whether what soft weights change of both is as near to each other."""

@@ -43,7 +43,7 @@ SettingValues: Any = TypedDict("SettingValues", get_type_hints(CharacterChoices)
 """The settings that `enable` and `change_settings` take."""
 
 
-@frozen_values
+@frozen_values  # type: ignore[misc]
 class CharacterSettings(CharacterChoices):
     """The settings of one object: those of the panel, by the names of `Object.dq_compensation`.
 

@@ -142,7 +142,8 @@ class PoseHats:
             ValueError: two poses of a joint, or a pose and rest, are one.
         """
         counts = [len(each.poses) for each in joints]
-        angles, azimuths, widths = [np.zeros((0, 3))], [np.zeros(0)], [np.zeros((0, 2))]
+        angles, azimuths = [np.zeros((0, 3))], [np.zeros(0)]
+        widths: list[Float64s] = [np.zeros((0, 2))]
         for each in joints:
             poses = np.array(each.poses, np.float64).reshape(-1, 2)
             ways = np.zeros(len(poses)) if each.hinge else poses[:, 0]

@@ -60,7 +60,8 @@ def estimate_folds(
     for joint in plan.joints:
         mirrored = plan.partners.get(joint.bone)
         region = None if mirrored is None else regions.get(mirrored)
-        if (is_mirrored := region is not None) is False:
+        is_mirrored = region is not None
+        if region is None:
             try:
                 region = FleshRegion.of(skin, plan.triangles, [joint.bone])
             except UserError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from bpy.types import Context, Event, Object
+from bpy.types import Context, Event, Object, UILayout
 
 from ..errors import UserError
 from ..examples.operators import active_character
@@ -133,9 +133,10 @@ class _Solves(_OfFolds, RunsInSteps):
         return self.ask(context, "Solve")
 
     def draw(self, context: Context) -> None:
+        layout = cast("UILayout", self.layout)
         for text in filter(None, self._sentences):
-            draw_in_dialog(self.layout, text, "INFO")
-        draw_in_dialog(self.layout, "Esc stops it; finished joints keep their shapes.", "INFO")
+            draw_in_dialog(layout, text, "INFO")
+        draw_in_dialog(layout, "Esc stops it; finished joints keep their shapes.", "INFO")
 
     def steps(self, context: Context) -> Steps:
         obj = _meshes(context)[0]
@@ -180,7 +181,7 @@ class DQC_OT_remove_solved(_OfFolds, Asks):
         return self.ask(context, "Remove") if self._sculpted else self.execute(context)
 
     def draw(self, context: Context) -> None:
-        draw_in_dialog(self.layout, self._sculpted, "INFO")
+        draw_in_dialog(cast("UILayout", self.layout), self._sculpted, "INFO")
 
     @staticmethod
     def _chosen(context: Context, meshes: Sequence[Object]) -> list[str]:

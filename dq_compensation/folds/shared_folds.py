@@ -18,7 +18,7 @@ import numpy as np
 from ..analysis.flesh.measures import SkinMeasures
 from ..analysis.flesh.region import FleshRegion
 from ..analysis.folding_joints import JointsTogether, together_matrices
-from ..arrays import Booleans, Float64s, Floats, Int64s
+from ..arrays import Booleans, Float64s, Int64s
 from ..scene.blender.triangle_trees import SurfaceTree
 from ..wording import counted, listed
 from .joined_body import JoinedBody
@@ -36,7 +36,7 @@ Place = tuple[float, ...]
 AS_MANY = "{joints}: bent together, their skin crosses itself as much when each has a part of it"
 
 
-def shared_offsets(parts: Floats, away: Floats) -> Float64s:
+def shared_offsets(parts: Float64s, away: Float64s) -> Float64s:
     """What several shapes do together where each has its part of what more than one of them moves.
 
     Args:
@@ -95,9 +95,9 @@ class SharedFolds:
         # Of two joints all combinations; of more the poses on the way on which they bend evenly.
         steps = np.gcd.reduce(counts)
         is_grid = len(counts) == _GRID
-        self._step = np.ones(_GRID) if is_grid else counts / steps
+        self._step: Float64s = np.ones(_GRID) if is_grid else counts / steps
         stops = product(*(range(1, count + 1) for count in counts.tolist()))
-        evenly = np.outer(np.arange(1, steps + 1), self._step)
+        evenly = np.arange(1, steps + 1)[:, None] * self._step
         self._stops = np.array(list(stops), np.float64) if is_grid else evenly
         self._known: dict[Place, tuple[Float64s, Float64s]] = {}
         self._crossed: dict[Place, int] = {}

@@ -60,7 +60,8 @@ class SolvedBones:
         tails[: skeleton.bone_count] = skeleton.tails
         chains = {bone: [bone] for bone in moving.tolist()}
         bendy = skeleton.bendy if of_rows is not None else None
-        for bone in () if bendy is None else np.intersect1d(bendy.bones, moving).tolist():
+        curved: list[int] = [] if bendy is None else np.intersect1d(bendy.bones, moving).tolist()
+        for bone in curved:
             ends = np.arange(skeleton.start_rows[bone], skeleton.end_rows[bone] + 1)
             chains[bone] = ends.tolist()
             # What moves with an end of two segments lies half a segment before and behind it.

@@ -77,7 +77,7 @@ def _on_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> 
 
 def _on_character_setting(owner: DQCompensationSettings, _context: bpy.types.Context) -> None:
     if not are_settings_being_written():
-        settings_changed(owner.id_data, names=_NOT_FOLLOWED)
+        settings_changed(cast("bpy.types.Object", owner.id_data), names=_NOT_FOLLOWED)
 
 
 def _on_followed_setting(owner: DQCompensationSettings, _context: bpy.types.Context) -> None:

@@ -451,8 +451,8 @@ class _Look:
             return found
         if not (self.waits or self._is_read) and self._is_elsewhere(binding):
             # Methods that do not compensate do not look at the place.
-            self.bind(read(mesh, self.depsgraph, anew=True).in_character(binding.whole))
-            binding = self.binding
+            binding = read(mesh, self.depsgraph, anew=True).in_character(binding.whole)
+            self.bind(binding)
         parts = found.parts
         if not before.replaced_modifier:
             show_surface(mesh.obj)  # that is not how the user had it
@@ -524,9 +524,10 @@ def _follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
     Returns:
         whether any were.
     """
-    palette = get_input(modifier, "Palette")
-    rig = None if palette is None else armature_of_palette(palette)
-    if rig is None or palette.library is not None or not (new := renamed_bones(palette, rig)):
+    palette: bpy.types.Object | None = get_input(modifier, "Palette")
+    if palette is None or (rig := armature_of_palette(palette)) is None:
+        return False
+    if palette.library is not None or not (new := renamed_bones(palette, rig)):
         return False
     with writing_settings():
         for other in bpy.data.objects:

@@ -36,12 +36,13 @@ def leave_copied_alone(obj: bpy.types.Object) -> None:
     if not _has_just_got_ours(obj):
         return
     armature, source = armature_modifier(obj), _base_of_source(obj)
-    # Its own, where ours was copied alone: it differs from what we have set.
-    for name, usual in _USUAL.items() if armature is not None else ():
-        if source is None:
-            set_modifier(armature, **{name: usual})
-        elif getattr(armature, name) == getattr(source, name):
-            set_modifier(armature, **{name: users_value(source, name)})
+    if armature is not None:
+        # Its own, where ours was copied alone: it differs from what we have set.
+        for name, usual in _USUAL.items():
+            if source is None:
+                set_modifier(armature, **{name: usual})
+            elif getattr(armature, name) == getattr(source, name):
+                set_modifier(armature, **{name: users_value(source, name)})
     turn_off(obj)
     for each in modifiers_with(obj, "DEFORMS"):
         each.name = NAME_COPIED

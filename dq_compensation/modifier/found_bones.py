@@ -73,7 +73,10 @@ class FoundBones:
             "FACE": self.features,
             "ROW": self.ropes,
         }
-        return next((kind for kind, names in kinds.items() if bone in names), "LIMB")
+        for kind, names in kinds.items():
+            if bone in names:
+                return kind
+        return "LIMB"
 
     def reason(self, bone: str, settings: Settings) -> str:
         """Why nothing is compensated at the head of a bone; empty where something is."""

@@ -47,7 +47,7 @@ def keep_hooks(obj: bpy.types.Object) -> None:
         record[str(hook.persistent_uid)] = group, masking, inverted
         settings_of(obj).native.hooks = json.dumps(record)
         count = len(mesh_of(obj).vertices)
-        vertices = np.array(hook.vertex_indices[:], np.int64)
+        vertices = np.array(cast("Any", hook).vertex_indices[:], np.int64)
         numbers = np.full((count, 1), -1)
         numbers[vertices[vertices < count]] = 0
         mask = obj.vertex_groups.find(masking)

@@ -110,7 +110,7 @@ def install(
     wanted = _wanted(skinned, binding.as_skinned(settings), written, is_driven=follow_settings)
     wanted.twist_spread = settings.twist_spread
     before = None if known is None else (known.node_group, get_input(known, "Palette"))
-    if changed and before is not None:
+    if changed and known is not None and before is not None:
         only_content = wanted.binding.content.keys() >= set(changed)
         wanted.only_content = only_content and wanted.base == base_of(known)
         wanted.keeps_modifiers = OF_MODIFIERS.isdisjoint(changed)

@@ -40,8 +40,11 @@ def remove_unused() -> None:
         palettes.setdefault(get_input(each, "Palette"), set()).update(_reads_of(each))
     for palette, reads in palettes.items():
         # An override's points are in its library, for the tree that is there, too.
-        is_own = palette is not None and mesh_of(palette).library is None
-        if is_own and computed_for(palette) - reads:
+        if (
+            palette is not None
+            and mesh_of(palette).library is None
+            and computed_for(palette) - reads
+        ):
             compute_what_is_read(palette, reads)
     used = palettes.keys() | {attribute_object_of(modifier) for modifier in modifiers}
     # One that something blocks has no modifier meanwhile.

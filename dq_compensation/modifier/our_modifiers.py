@@ -126,8 +126,9 @@ def described(
 
 def _linear_like(armature: bpy.types.ArmatureModifier, group: str) -> dict[str, object]:
     """The settings of an Armature modifier of ours that deforms to LINEAR as another one would."""
-    same = ("object", "use_vertex_groups", "use_bone_envelopes")
-    return {name: getattr(armature, name) for name in same} | {
+    names = ("object", "use_vertex_groups", "use_bone_envelopes")
+    same: dict[str, object] = {name: getattr(armature, name) for name in names}
+    return same | {
         "use_deform_preserve_volume": False,
         "use_multi_modifier": False,
         "vertex_group": group,
@@ -183,7 +184,7 @@ def apply(skinned: SkinnedObject, wanted: Sequence[OurModifier], trees: Trees) -
     """Let an object have these modifiers of ours and no others. The active modifier stays so."""
     obj, is_override = skinned.obj, skinned.obj.override_library is not None
     with _active_stays(obj):
-        kept = {one.role: _fitting(obj, one) for one in wanted}
+        kept: dict[Role, str | None] = {one.role: _fitting(obj, one) for one in wanted}
         for name in stack_of(obj).of(*(BEFORE if is_override else EVERY)):
             if name not in kept.values():
                 remove_modifier(obj, obj.modifiers[name])
@@ -195,8 +196,9 @@ def apply(skinned: SkinnedObject, wanted: Sequence[OurModifier], trees: Trees) -
             name = kept[one.role]
             if name is not None and not _is_fixed(obj, name, one):
                 kept[one.role] = _set(obj.modifiers[name], one, trees)
-        ours = {role: name for role, name in kept.items() if name is not None}
-        remember_roles(obj, stack_of(obj).roles | {name: role for role, name in ours.items()})
+        ours: dict[Role, str] = {role: name for role, name in kept.items() if name is not None}
+        roles: dict[str, Role] = {name: role for role, name in ours.items()}
+        remember_roles(obj, stack_of(obj).roles | roles)
         _place(skinned, wanted, ours, [one.role for one in (new if is_override else wanted)])
 
 
@@ -245,8 +247,8 @@ def _place(
 ) -> None:
     """Move those with some roles to their places beside the base."""
     base = skinned.modifier.name
-    before = [one.role for one in reversed(wanted) if not one.behind]
-    behind = [one.role for one in wanted if one.behind]
+    before: list[Role] = [one.role for one in reversed(wanted) if not one.behind]
+    behind: list[Role] = [one.role for one in wanted if one.behind]
     last = (base, *stack_of(skinned.obj).mixed)[-1]
     for first, roles in ((base, before), (last, behind)):
         beside = first

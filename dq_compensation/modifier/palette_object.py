@@ -29,7 +29,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from functools import partial, reduce
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import bpy
 import numpy as np
@@ -357,7 +357,7 @@ def ensure_palette(
     write_bones(palette, armature, kept + new, skeleton)
     nodes = _modifier_of(palette, "NODES")
     if nodes is None:
-        nodes = palette.modifiers.new(_NODES_NAME, "NODES")
+        nodes = cast("Any", palette.modifiers.new(_NODES_NAME, "NODES"))
     for name, value in _SHOWN.items():
         setattr(nodes, name, value)
     last = len(palette.modifiers) - 1
@@ -476,7 +476,7 @@ def _tie(palette: bpy.types.Object, armature: bpy.types.Object) -> None:
     place_at(palette, armature, PALETTE_PROPERTY)
     modifier = _modifier_of(palette, "ARMATURE")
     if modifier is None:
-        modifier = palette.modifiers.new("Armature", "ARMATURE")
+        modifier = cast("Any", palette.modifiers.new("Armature", "ARMATURE"))
     modifier.object = armature
     for name, value in _MODIFIER.items():
         setattr(modifier, name, value)

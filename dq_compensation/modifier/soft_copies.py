@@ -43,8 +43,7 @@ def ensure_soft_copy(skinned: SkinnedObject) -> bpy.types.Object:
     That of another object gives its weights.
     """
     obj, known = skinned.obj, soft_copy(skinned)
-    is_own = known is not None and mesh_of(known).library is None
-    if is_own and placed_at(known) in {obj, None}:
+    if known is not None and mesh_of(known).library is None and placed_at(known) in {obj, None}:
         copy = known
     else:
         name = f"DQ Compensation soft weights: {obj.name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import bpy
 from bpy.app.translations import pgettext_tip
@@ -30,6 +30,9 @@ from .compensation_weights import (
     painting_refusal,
     weights_from_transition,
 )
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import ObjectModeItems
 
 _COMBINE = (
     ("REPLACE", "Replace", "Replace the painted weights"),
@@ -70,7 +73,7 @@ class _WeightsOperator(Refusing):
     def refusal(cls, context: Context) -> str | None:
         obj = painting_target(context)
         refusals = [
-            painting_refusal(obj, kind, needs_group=cls.needs_group) for kind in PAINTED_GROUPS
+            painting_refusal(obj, kind, needs_group=cls.needs_group) for kind, *_ in PAINTED_KINDS
         ]
         return refusals[0] if all(refusals) else None
 
@@ -141,7 +144,7 @@ class _CameFrom:
     """
 
     active: str = ""
-    mode: str = "OBJECT"
+    mode: ObjectModeItems = "OBJECT"
     was_selected: bool = True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import bpy
 from bpy.types import Context, Menu, Object, UILayout
@@ -10,7 +10,13 @@ from bpy.types import Context, Menu, Object, UILayout
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import copied_character
-from ..scene.settings.object_settings import PaintedKind, Settings, is_enabled, settings_of
+from ..scene.settings.object_settings import (
+    PAINTED_KINDS,
+    PaintedKind,
+    Settings,
+    is_enabled,
+    settings_of,
+)
 from ..session.character import meshes_beside
 from ..session.status import status_of
 from ..transfer.operators import selected_clothes
@@ -151,7 +157,7 @@ class DQC_MT_weights(Menu):
     def draw(self, context: Context | None) -> None:
         """Draw what the sub-panel Paint has."""
         assert context is not None
-        layout, obj = self.layout, painting_target(context)
+        layout, obj = cast("UILayout", self.layout), painting_target(context)
         for kind, group in PAINTED_GROUPS.items():
             button: Any = layout.operator("dqc.paint_weights", text=group.button)
             button.group = kind
@@ -176,7 +182,7 @@ def _draw_group_fields(panel: Any, context: Context) -> None:
     panel.layout.label(text="DQ Compensation")
     column = panel.layout.column()
     column.use_property_split, column.use_property_decorate = True, False
-    for kind in PAINTED_GROUPS:
+    for kind, *_ in PAINTED_KINDS:
         draw_group(column, obj, kind)
 
 

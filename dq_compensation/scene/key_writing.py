@@ -70,6 +70,7 @@ def write_key(
     if key is None:
         obj.shape_key_add(name=_BASIS, from_mix=False)
         key = mesh_of(obj).shape_keys
+        assert key is not None
         key[_MADE_BASIS] = True
     if known is None:
         known = obj.shape_key_add(name=name, from_mix=False)

@@ -25,7 +25,7 @@ import bpy
 
 from ..holding import held, look_again
 from ..scene.binding.binding import Binding
-from ..scene.binding.character_skin import CharacterSkin
+from ..scene.binding.character_skin import CharacterSkin, LimbSettings
 from ..scene.binding.facts import OTHER_MESHES, STATE_PROPERTY
 from ..scene.blender.own_objects import record_in
 from ..scene.blender.skinned_object import SkinnedObject
@@ -63,7 +63,7 @@ class Character:
         found = {obj.name_full: binding for obj, binding in bindings.items()}
         surfaces = tuple(found[name].part for name in sorted(found))
         one, skins = next(iter(bindings.values())), memories(CharacterSkin)
-        kinds = frozenset(
+        kinds: frozenset[LimbSettings] = frozenset(
             (s.limb_axis, s.use_mesh_joints, one.kinds_of(s.bone_kinds))
             for s in (mesh.settings for mesh in self.meshes)
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from bpy.types import Context, Object, UILayout
 
@@ -122,7 +122,7 @@ def _folded(
     header, body = layout.panel(name, default_closed=True)
     header.label(text=f"{title} ({len(issues)})")
     for issue, editable in issues if body is not None else ():
-        _issue(body, context, issue, editable=editable)
+        _issue(cast("UILayout", body), context, issue, editable=editable)
     return body is not None
 
 

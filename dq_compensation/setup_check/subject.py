@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import bpy
 import numpy as np
@@ -112,9 +112,10 @@ class Subject(SkinnedObject):
         rig = self.find_rig()
         if rig is None:
             return ()
+        layer = cast("bpy.types.ViewLayer", self.depsgraph.view_layer)
         return tuple(
             self._known.get(obj.session_uid) or Subject(obj, self.depsgraph, self._known)
-            for obj in deformed_meshes(rig, self.depsgraph.view_layer)
+            for obj in deformed_meshes(rig, layer)
             if obj != self.obj and not is_posed_copy(obj)
         )
 

@@ -206,9 +206,15 @@ class JoinedSkin:
         bare[layers.points] = False
         points = np.flatnonzero(bare) if bare.any() else np.arange(len(bare))
         first = skins[0]
-        bones, chosen = (first.skeleton, first.limb_axis), (first.sides, first.kinds)
-        rows = of_points.at(points)
-        skin = SkinAtRest(positions[points], rows, *bones, sides=first.sides, kinds=first.kinds)
+        chosen = first.sides, first.kinds
+        skin = SkinAtRest(
+            positions[points],
+            of_points.at(points),
+            first.skeleton,
+            first.limb_axis,
+            sides=first.sides,
+            kinds=first.kinds,
+        )
         whole, limbs = skin.with_whole_limbs, skin.limbs_of_bones
         skeleton = Limbs.of(whole).skeleton
         areas = surface.areas[points], surface.area_vectors[points]

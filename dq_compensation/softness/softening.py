@@ -609,7 +609,8 @@ def _read_skins(
         alike: the object that stands for one which others may lie on.
     """
     objects, key = [SkinnedObject(obj) for obj in records], list[object]()
-    lies_on = [alike.get(below := each.settings.lies_on, below) for each in objects]
+    chosen = [each.settings.lies_on for each in objects]
+    lies_on = [None if below is None else alike.get(below, below) for below in chosen]
     for skinned, below in zip(objects, lies_on, strict=True):
         used = skinned.obj, skinned.mesh, skinned.rig, below
         uids = [each and each.session_uid for each in used]

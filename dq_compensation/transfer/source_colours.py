@@ -103,7 +103,7 @@ def _draw_one(obj: Object, sources: Any, depsgraph: Depsgraph, shader: Any) -> N
     batch = drawn[obj.session_uid].batch
     if batch is None:
         return
-    view = gpu.matrix.get_model_view_matrix()
+    view: Any = gpu.matrix.get_model_view_matrix()
     to_eye = (
         view.to_3x3().inverted_safe().col[2].normalized() * _LIFT * max(cast("Any", obj.dimensions))
     )
@@ -120,7 +120,7 @@ def _batch(surface: tuple[Float32s, Float32s, Int32s] | None, shader: Any) -> An
         return None
     places, colours, triangles = surface
     content: Any = {"pos": places, "color": colours}
-    return batch_for_shader(shader, "TRIS", content, indices=triangles)
+    return batch_for_shader(shader, "TRIS", content, indices=cast("Any", triangles))
 
 
 @only_with(memories(_Drawn))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import bpy
 from bpy.props import StringProperty
@@ -14,7 +14,6 @@ from ..examples.panel import ExamplePanel
 from ..folds.operators import DQC_OT_solve_folds
 from ..lifecycle import enabling
 from ..lifecycle.notes import lost_groups
-from ..painting.compensation_weights import PAINTED_GROUPS
 from ..painting.operators import DQC_OT_choose_groups, draw_group
 from ..painting.panel import PaintPanel
 from ..pipeline.takes.panel import PlaybackPanel
@@ -29,6 +28,7 @@ from ..scene.selected_characters import (
     selected_characters,
 )
 from ..scene.settings.object_settings import (
+    PAINTED_SETTINGS,
     Settings,
     is_enabled,
     setting_label,
@@ -148,9 +148,9 @@ def _needs(acting: Settings) -> str:
 def _groups(layout: UILayout, mesh: Object) -> None:
     """Draw the settings of a mesh that name its vertex groups."""
     acting, column = Settings.of(mesh), layout.column()
-    for kind, group in PAINTED_GROUPS.items():
+    for kind, setting in PAINTED_SETTINGS.items():
         row = column.row()
-        row.active = group.setting == "softness_group" or acting.acts(group.setting)
+        row.active = setting == "softness_group" or acting.acts(setting)
         draw_group(row, mesh, kind)
 
 
@@ -440,11 +440,11 @@ class DQC_OT_messages(Refusing, Operator):
         return context.window_manager.invoke_popup(self, width=DIALOG_WIDTH)
 
     def draw(self, context: Context) -> None:
-        shown = _messages_of(context, self.sentences)
+        layout, shown = cast("UILayout", self.layout), _messages_of(context, self.sentences)
         for message in shown or [Message("Nothing is wrong.", "CHECKMARK")]:
-            draw_in_dialog(self.layout, message.text, message.icon)
+            draw_in_dialog(layout, message.text, message.icon)
             if message.fix:
-                self.layout.operator(message.fix)
+                layout.operator(message.fix)
 
     def execute(self, context: Context) -> OperatorResult:
         return {"FINISHED"}

@@ -87,7 +87,7 @@ def of_characters(
     @wraps(function)
     def of_each(obj: bpy.types.Object, *args: Any, **kwargs: Any) -> Any:
         meshes = meshes_of(obj)
-        progress = kwargs.get("progress")
+        progress: OnProgress | None = kwargs.get("progress")
         results = []
         for number, mesh in enumerate(meshes):
             if callable(progress):

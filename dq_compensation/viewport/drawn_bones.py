@@ -7,7 +7,7 @@ which are at the same places.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import gpu
 import numpy as np
@@ -162,7 +162,7 @@ def _matrices(rig: Object, bones: Sequence[PoseBone], shaped: Booleans) -> Float
 def _shape_of(bone: PoseBone) -> Mesh | None:
     """The mesh whose edges Blender draws in the place of a bone; None without one."""
     shape: Any = bone.custom_shape
-    armature: Any = bone.id_data.data
+    armature: Any = cast("Object", bone.id_data).data
     if shape is None or shape.type != "MESH" or not armature.show_bone_custom_shapes:
         return None
     return mesh_of(shape) if len(mesh_of(shape).edges) else None

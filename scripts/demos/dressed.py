@@ -160,7 +160,8 @@ def main() -> int:
     skeleton = bind(meshes[0], bpy.context.evaluated_depsgraph_get()).skeleton
 
     def pictures() -> list[Image.Image]:
-        found, scene = [], cast("Any", bpy.context.scene)
+        found = list[Image.Image]()
+        scene: Any = bpy.context.scene
         with tempfile.TemporaryDirectory() as folder:
             for size, joint, framing in SHOWN:
                 number = skeleton.names.index(joint)

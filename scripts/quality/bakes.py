@@ -143,6 +143,7 @@ def lower_bound(source: RigSource, bake: Fitted, poses: Array, live: Array) -> A
     candidates = candidates_of(fitting, helpers)
     matrices = moving_matrices(slice(count), helpers, fitting.poses, rig.skeleton)
     points = np.concatenate((source.rest, np.ones((len(weights), 1))), axis=1)
+    skinning = bake.skinning
     for _ in range(ROUNDS):
         skinning = HelperSkinning(helpers, *run_through(fit_weights(fitting, candidates, matrices)))
         matrices = free_motions(matrices, count, skinning, source.rest, live)
@@ -182,12 +183,16 @@ def build_cylinder(cylinder: Cylinder) -> tuple[bpy.types.Object, bpy.types.Obje
     rows, bones = np.indices(body.influences.weights.shape)[0], body.influences.bones
     moves = body.influences.weights > 0.0
     arrays = HumanArrays(
-        *(body.rest.astype(np.float32), body.faces, body.skeleton.names),
-        body.skeleton.parents.astype(np.int16),
-        *(ends.astype(np.float32) for ends in (body.skeleton.heads, body.skeleton.tails)),
-        np.zeros(2, np.float32),
-        *(rows[moves].astype(np.int32), bones[moves].astype(np.int16)),
-        body.influences.weights[moves].astype(np.float32),
+        vertices=body.rest.astype(np.float32),
+        faces=body.faces.astype(np.int32),
+        names=body.skeleton.names,
+        parents=body.skeleton.parents.astype(np.int16),
+        heads=body.skeleton.heads.astype(np.float32),
+        tails=body.skeleton.tails.astype(np.float32),
+        rolls=np.zeros(2, np.float32),
+        weight_vertex=rows[moves].astype(np.int32),
+        weight_bone=bones[moves].astype(np.int16),
+        weight=body.influences.weights[moves].astype(np.float32),
     )
     return build_from(arrays)
 

@@ -155,7 +155,7 @@ class Scene:
         else:
             for modifier in self._armatures:
                 modifier.use_deform_preserve_volume = False
-            api.enable(self.meshes, look=look)  # type: ignore[arg-type]
+            api.enable(self.meshes, look=look)
         bpy.context.view_layer.update()
 
     # Measures.

@@ -347,7 +347,7 @@ def kneecap(human: Human, positions: Array) -> float:
     triangles = triangles_of(human.faces[near[human.faces].all(axis=1)])
     front = human.rest[triangles][:, :, 1].mean(axis=1) < knee[1] - 0.01
     region = SurfaceRegion(positions, triangles[front])
-    return float(np.degrees(np.abs(region._dihedrals(positions))).max())
+    return float(np.degrees(np.abs(region.dihedrals(positions))).max())
 
 
 def sheet(studio: Studio, solved: Sequence[Solved], path: Path) -> None:

@@ -111,10 +111,10 @@ class SurfaceRegion:
 
     def bends(self, deformed: Array) -> Array:
         """Shape (e,), how the angles between neighbouring triangles change, radians."""
-        change = self._dihedrals(deformed) - self._dihedrals(self.rest)
+        change = self.dihedrals(deformed) - self.dihedrals(self.rest)
         return (change + np.pi) % (2.0 * np.pi) - np.pi
 
-    def _dihedrals(self, positions: Array) -> Array:
+    def dihedrals(self, positions: Array) -> Array:
         first, second, edge = self._neighbours
         a, b, c = np.moveaxis(positions[self.triangles], 1, 0)
         normals = np.cross(b - a, c - a)

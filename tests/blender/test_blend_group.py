@@ -7,7 +7,7 @@ compute in float32 through chains of bones: 1e-5 against Blender's own modifiers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,7 +122,7 @@ def weights_of(obj: Any, name: str) -> NDArray[np.float32]:
 
 
 @contextmanager
-def handlers_off() -> Iterator[None]:
+def handlers_off() -> Generator[None]:
     """Nothing of the add-on runs meanwhile."""
     handlers = bpy.app.handlers.depsgraph_update_post
     before = list(handlers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import bpy
 import numpy as np
@@ -461,7 +462,7 @@ def test_the_copy_has_nothing_that_modifiers_of_ours_read(posing: Human) -> None
     enable(posing.mesh_object)
     assert attribute_names(posing.mesh_object.data)
     bpy.ops.dqc.example_add(name="flexed")
-    mesh = bpy.context.active_object.data
+    mesh: Any = bpy.context.active_object.data
     assert mesh != posing.mesh_object.data
     assert not attribute_names(mesh)
     assert CONTENT_PROPERTY not in mesh

@@ -95,6 +95,9 @@ def test_what_is_scaled_and_moved_is_seen(human: Human, look: str) -> None:
         assert error(obj) < OF_ALL
 
 
+@pytest.mark.skipif(
+    not hasattr(bpy.types.Object, "evaluated_geometry"), reason="Blender 4.2 shows meshes alone"
+)
 @pytest.mark.newest_only
 def test_the_palette_leaves_scales_out_below_the_limit(human: Human) -> None:
     """What tells of scaled and separated limbs is there above the limit alone."""

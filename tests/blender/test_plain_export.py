@@ -12,7 +12,7 @@ import bpy
 import numpy as np
 import pytest
 from bpy.types import Object
-from io_scene_fbx import parse_fbx
+from io_scene_fbx import parse_fbx  # pyright: ignore[reportMissingImports]
 
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of, problem_of

@@ -59,7 +59,7 @@ def test_the_file_is_made_from_the_model() -> None:
 
 def test_mesh_weights_and_bones_are_those_of_the_model(human: HumanArrays) -> None:
     mesh, rig = added()
-    ground = (0.0, 0.0, human.vertices[:, 2].min())
+    ground = np.array((0.0, 0.0, human.vertices[:, 2].min()))
     # Rounded; the numbers themselves are of 32 bits.
     np.testing.assert_allclose(positions(mesh), human.vertices - ground, atol=ROUNDED + 1e-6)
     assert [tuple(face.vertices) for face in mesh.data.polygons] == list(map(tuple, human.faces))

@@ -295,7 +295,7 @@ def test_it_yields_its_progress_and_may_be_stopped() -> None:
 def refused(changed: Limb, joints: Sequence[int] = (1,), base: Array | None = None) -> str:
     """The message of the error."""
     pose = limb().pose(30.0)
-    base = np.asarray(changed.skin.positions) if base is None else base
+    base = np.asarray(changed.skin.positions, np.float64) if base is None else base
     with pytest.raises(UserError) as error:
         run_through(
             solve_folds(

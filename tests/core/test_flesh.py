@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-import bpy  # noqa: F401  (it brings mathutils)
+import bpy  # noqa: F401  # pyright: ignore[reportUnusedImport]  (it brings mathutils)
 import numpy as np
 import pytest
 from bodies import skeleton_of_points

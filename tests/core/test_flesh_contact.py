@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import bpy  # noqa: F401  (it brings mathutils)
+from typing import Any, cast
+
+import bpy  # noqa: F401  # pyright: ignore[reportUnusedImport]  (it brings mathutils)
 import numpy as np
 import pytest
 
@@ -104,7 +106,7 @@ def test_groups_miss_no_patches_that_meet(scale: float) -> None:
     middles = corners.mean(axis=1)
     radii = np.linalg.norm(corners - middles[:, None], axis=2).max(axis=1)
     normals = unit_or(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), 0.0)
-    found = surface._patches_near(places, normals, np.zeros(len(triangles), np.bool_))
+    found = cast("Any", surface)._patches_near(places, normals, np.zeros(len(triangles), np.bool_))
     pairs = set(zip(*(each.tolist() for each in found), strict=True))
     apart = np.linalg.norm(middles[:, None] - middles, axis=2)
     near = apart < 1.2 + radii[:, None] + radii

@@ -148,6 +148,7 @@ def test_where_half_is_enough_half_stays(
 ) -> None:
     """Between weights that pass and those that fail as a whole, the step of the weights grows."""
     painted = influences(smooth, smooth)
+    found, soft = list[LessSoft](), painted
     for part in np.arange(0.02, 0.5, 0.02):
         share = smooth + part * (hard - smooth)
         soft = influences(share, share)
@@ -243,7 +244,7 @@ def test_points_in_one_place_that_part_make_both_less_soft(smooth: NDArray[np.fl
 
 def test_what_is_worse_is_said_in_words() -> None:
     """Records from before measures had names are about edges."""
-    assert LessSoft(*[1, 0.5, 2.04, 1.5]).worse == (
+    assert LessSoft(1, 0.5, 2.04, 1.5).worse == (
         "an edge gets 2.0 times as long as at rest, 1.5 times as painted"
     )
     crossing = LessSoft(1, 0.0, 12.0, 3.0, "CROSSINGS")

@@ -89,10 +89,10 @@ def _hide(pose: Pose) -> None:
 def _hide_collection(pose: Pose) -> None:
     armature = pose.rig.data
     collection = armature.collections.new("Hidden")
+    shown = armature.collections.new("Shown")
     for bone in armature.bones:
         if bone.name != "Lower":
-            armature.collections.get("Shown") or armature.collections.new("Shown")
-            armature.collections["Shown"].assign(bone)
+            shown.assign(bone)
     collection.assign(armature.bones["Lower"])
     collection.is_visible = False
 

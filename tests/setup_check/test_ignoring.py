@@ -35,7 +35,7 @@ def body(dents: Dents) -> Object:
 
 
 def press(layout: RememberedLayout, text: str) -> None:
-    (button,) = [each for name, label, each in layout.buttons if label == text]
+    (button,) = [each for _, label, each in layout.buttons if label == text]
     assert bpy.ops.dqc.ignore_issue(**vars(button)) == {"FINISHED"}
 
 

@@ -189,9 +189,11 @@ def test_limb_axis_is_decided_once_for_a_character(enabled: bool, axis: str) -> 
         api.enable([straight, across])
     (issue,) = [i for i in of_check(api.check(armature), "bone_orientation") if i.fixes]
     assert set(issue.meshes) == {"Straight", "Across"}
+    results, now = [], set[str]()
     for _ in range(2):
         results = api.fix(armature, "bone_orientation", fix="set_limb_axis", agree=True)
         now = {each.dq_compensation.limb_axis for each in (straight, across)}
         assert len(now) == 1
+    assert results
     assert not [each for of_mesh in results for each in of_mesh if each.state == "FIXED"]
     assert not enabled or armature.dq_compensation.limb_axis in now

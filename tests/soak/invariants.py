@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
@@ -123,7 +123,7 @@ def faults(seen: Seen) -> list[str]:
 
 
 @contextmanager
-def _nothing_remembered() -> Iterator[dict[int, Binding]]:
+def _nothing_remembered() -> Generator[dict[int, Binding]]:
     """Read all meshes of a character anew in the block, as where they are enabled anew.
 
     Yields what was remembered of each object, by its identifier.

@@ -54,7 +54,7 @@ class Pairs:
 
     vertices: Int64s
     shares: Float64s
-    normals: Float64s
+    normals: Floats
     stiffness: Float64s
 
     @cached_property
@@ -193,7 +193,7 @@ class ContactSurface:
 
     def _meeting(
         self, skin: Floats, alone: Booleans, deepest: float = _DEEPEST
-    ) -> tuple[Indices, Indices, Float64s, Float64s] | None:
+    ) -> tuple[Indices, Indices, Float64s, Floats] | None:
         """Points and triangles that meet: rows of both, barycentric shares and normals (m, 3)."""
         places = skin[self.ends].mean(axis=1)
         fine = self.triangles.reshape(-1, 3)
@@ -252,7 +252,7 @@ class ContactSurface:
         return starts, points[order]
 
     def _patches_near(
-        self, places: Float64s, normals: Float64s, alone: Booleans
+        self, places: Floats, normals: Floats, alone: Booleans
     ) -> tuple[Indices, Indices]:
         """Pairs of patches that face each other and are near, but were not at rest; both ways."""
         middles, radii = _balls(places[self.patches[:, :3]])
@@ -270,7 +270,7 @@ class ContactSurface:
         return np.concatenate((first, second)), np.concatenate((second, first))
 
     def _candidate_patches(
-        self, middles: Float64s, normals: Float64s, radii: Float64s, alone: Booleans
+        self, middles: Float64s, normals: Floats, radii: Float64s, alone: Booleans
     ) -> tuple[Indices, Indices]:
         """Pairs of patches, once, that may meet soon, but were not near at rest.
 

@@ -58,7 +58,7 @@ class Lattice:
         lowest = np.floor(skin.min(axis=0)).astype(np.int64) - 1
         size = np.floor(skin.max(axis=0)).astype(np.int64) + 2 - lowest  # cubes along each axis
 
-        grid = np.indices(size + 1).reshape(3, -1).T
+        grid = np.indices((size + 1).tolist()).reshape(3, -1).T
         places = middle + cell * (grid + lowest)
         asked = region.relative(places) < _ASKED
         depths = np.full(len(grid), np.inf)
@@ -73,7 +73,7 @@ class Lattice:
         of_others = np.zeros(len(grid), np.bool_)
         of_others[asked] = region.of_others[faces]
 
-        cubes = np.indices(size).reshape(3, -1).T
+        cubes = np.indices(size.tolist()).reshape(3, -1).T
         corners = _row(cubes[:, None] + CORNERS, size + 1)
         centres = middle + cell * (cubes + lowest + 0.5)
         own = (depths < 0.0) & ~of_others

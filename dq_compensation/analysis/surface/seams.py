@@ -332,7 +332,8 @@ def _are_copies(
 def _differences(one: Influences, other: Influences) -> Floats:
     """Shape (p,), the largest difference between the weights of two vertices of a pair."""
     both = Influences.joined((one, other))
-    bones, weights = (each.reshape(2, len(one.bones), -1) for each in (both.bones, both.weights))
+    bones = both.bones.reshape(2, len(one.bones), -1)
+    weights = both.weights.reshape(bones.shape)
     differ = (bones[0] != bones[1]) | (weights[0] != weights[1])
     rows = np.flatnonzero(differ.any(axis=1))  # few: a mesh that is cut has the same on both sides
     bones = np.concatenate(bones[:, rows], axis=1)

@@ -43,7 +43,7 @@ class _Part:
     parent: int
     rim: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
     rim_in_parent: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
-    groups: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
+    groups: Integers = field(default_factory=lambda: np.zeros(0, np.intp))
     solved: Float64s = field(default_factory=lambda: np.zeros((0, 0)))
 
 
@@ -104,7 +104,7 @@ class SmoothSystem:
 
     def _sources(
         self, groups: Integers, values: Floats
-    ) -> tuple[tuple[Indices, Indices, Float64s], Indices]:
+    ) -> tuple[tuple[Indices, Integers, Floats], Indices]:
         """The right sides: vertices, groups and amounts, (s,), by parts; and where each begins."""
         count, part_of = len(self._parts), self._part_of
         at, slots = np.nonzero((values != 0.0) & (part_of[:-1] < count)[:, None])
@@ -129,7 +129,7 @@ class SmoothSystem:
         self,
         row: int,
         inner: list[tuple[_Part, Float64s]],
-        begins: tuple[Indices, Indices, Float64s],
+        begins: tuple[Indices, Integers, Floats],
         place: Indices,
     ) -> Float64s:
         """Solve a part after the parts that it cuts, and return what is left at its rim."""
@@ -158,7 +158,7 @@ class SmoothSystem:
         rest -= _matrix_product(system[:size, size:width].T, part.solved)
         return rest
 
-    def solutions(self, least: float) -> Iterator[tuple[Indices, Indices, Float64s]]:
+    def solutions(self, least: float) -> Iterator[tuple[Indices, Integers, Float64s]]:
         """The values, part by part, once all is eliminated.
 
         Args:
@@ -167,7 +167,7 @@ class SmoothSystem:
         Yields:
             vertices (m,), groups (g,), rising, and their values (m, g).
         """
-        found: list[tuple[Indices, Float64s]] = []
+        found: list[tuple[Integers, Float64s]] = []
         for part in self._parts:
             size, rim = len(part.own), len(part.rim)
             groups, values = part.groups, part.solved[:, rim:]

@@ -153,7 +153,8 @@ def use_tree(nodes: bpy.types.NodesModifier, tree: bpy.types.NodeTree | None) ->
     if nodes.node_group != tree:
         nodes.node_group = tree
         look_again()
-        if tree is not None and memory_of(nodes.id_data, _HadTree).uid != tree.session_uid:
+        obj = cast("bpy.types.Object", nodes.id_data)
+        if tree is not None and memory_of(obj, _HadTree).uid != tree.session_uid:
             remember_new(tree)
 
 

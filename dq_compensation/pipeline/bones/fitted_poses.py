@@ -202,5 +202,5 @@ def _assign(animation: Any, action: bpy.types.Action | None, slot_handle: int) -
     """Assign an action and one of its slots; Blender before 4.4 knows no slots."""
     animation.action = action
     if action is not None and hasattr(animation, "action_slot"):
-        slots: Any = action.slots  # type: ignore[attr-defined]
+        slots: Any = action.slots
         animation.action_slot = next((e for e in slots if e.handle == slot_handle), None)

@@ -518,8 +518,14 @@ def fit_helpers(
         image = (int(mirrored[pair[0]]), int(mirrored[pair[1]]))
         both = [pair, image] if image != pair and image in counts else [pair]
         if pair not in done and (count := max(counts[each] for each in both)):
-            limits = {"tolerance": options.tolerance, "exactly": options.helpers > 0}
-            found = _helpers_of_pairs(fitting, both, options.helpers or count, mirrored, **limits)
+            found = _helpers_of_pairs(
+                fitting,
+                both,
+                options.helpers or count,
+                mirrored,
+                tolerance=options.tolerance,
+                exactly=options.helpers > 0,
+            )
             helpers += [helper for some in found for helper in some]
         done.update(both)
         yield _CHOOSING / 2.0 * place / len(pairs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 from bpy.types import Object, UILayout
@@ -11,8 +11,11 @@ from ...bake.panel import BAKE_ROWS
 from ...examples.panel import EXAMPLE_ROWS
 from ...scene.settings.object_settings import settings_of
 
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import IconItems
 
-def draw_with_estimate(layout: UILayout, name: str, icon: str) -> None:
+
+def draw_with_estimate(layout: UILayout, name: str, icon: IconItems) -> None:
     """Draw the two buttons of an operator with the option `estimate`."""
     row = layout.row(align=True)
     row.operator(name, icon=icon)

@@ -57,9 +57,13 @@ class CastGroup(PlaysTakes):
         """The numbers of the instances of the group."""
         return slice(self.entries[0].instances.start, self.entries[-1].instances.stop)
 
-    @cached_property
+    @property
     def takes(self) -> tuple[Take, ...]:
         """The takes of all figures of the group."""
+        return self._takes
+
+    @cached_property
+    def _takes(self) -> tuple[Take, ...]:
         programs = [entry.program for entry in self.entries]
         every = [take for program in programs for take in (program.first, program.second)]
         return tuple(dict.fromkeys(take for take in every if take is not None))

@@ -50,7 +50,7 @@ class CrowdMesh(SkinnedMesh):
         return (
             member.shares != former.shares
             or member.key_sources != former.key_sources
-            or not np.array_equal(member.key_values, former.key_values)  # type: ignore[arg-type]
+            or not np.array_equal(member.key_values, former.key_values)
         )
 
     def layout_of_figures(self, *, linear: bool) -> PosePaletteLayout:

@@ -235,8 +235,9 @@ def crowd_of(obj: bpy.types.Object) -> DQCompensationCrowd:
 
 def is_crowd(obj: bpy.types.Object | None) -> bool:
     """Whether an object stands for a crowd."""
-    is_known = obj is not None and obj.type == "EMPTY" and written_settings(obj) is not None
-    return is_known and crowd_of(obj).is_crowd
+    if obj is None or obj.type != "EMPTY" or written_settings(obj) is None:
+        return False
+    return crowd_of(obj).is_crowd
 
 
 def roles_of(crowd: bpy.types.Object) -> list[DQCompensationCrowdRole]:

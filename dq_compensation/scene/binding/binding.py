@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import bpy
@@ -686,7 +686,8 @@ class Binding:
         known = self.shape_keys
         if known is None or not written_by_drivers(mesh_of(obj)):
             return self
-        own = self._weights if not self.followed else read_weights(mesh_of(obj.original))
+        original = cast("bpy.types.Object", obj.original)
+        own = self._weights if not self.followed else read_weights(mesh_of(original))
         now = ShapeKeys.read(obj, own)
         last = self._written[0].shape_keys if self._written else known
         assert now is not None

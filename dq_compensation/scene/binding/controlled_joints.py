@@ -7,7 +7,7 @@ rig is switched now. The pose in the scene stays untouched.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import bpy
 import numpy as np
@@ -25,6 +25,7 @@ from .binding import Binding
 
 # How far a control is turned, radians, moved, in parts of its length, and scaled.
 _TURN, _MOVE, _SCALE = np.radians(10.0), 0.2, 0.8
+_AXES: tuple[Literal["X", "Y", "Z"], ...] = ("X", "Y", "Z")
 # The least change of a joint's angle that counts, degrees, and in parts of the largest: bones that
 # stretch or are scaled sway a little beside the joint that turns.
 _LEAST, LEAST_PART = 1.0, 0.2
@@ -163,15 +164,18 @@ def joints_of_controls(
 
 def _changes(bone: bpy.types.PoseBone) -> list[Matrix]:
     """What an animator may do to a bone, by its locks: turn, move both ways, scale."""
-    found, may_turn = list[Matrix](), not all(bone.lock_rotation[:])
-    for number, axis in enumerate("XYZ"):
-        if may_turn and not bone.lock_rotation[number]:
+    turning: Any = bone.lock_rotation
+    moving: Any = bone.lock_location
+    scaling: Any = bone.lock_scale
+    found, may_turn = list[Matrix](), not all(turning[:])
+    for number, axis in enumerate(_AXES):
+        if may_turn and not turning[number]:
             found.append(Matrix.Rotation(_TURN, 4, axis))
-        if not bone.lock_location[number]:
+        if not moving[number]:
             for sign in (1.0, -1.0):
                 way = [0.0, 0.0, 0.0]
                 way[number] = sign * _MOVE * bone.length
                 found.append(Matrix.Translation(way))
-    if not bone.lock_scale[1]:
+    if not scaling[1]:
         found.append(Matrix.Scale(_SCALE, 4))
     return found

@@ -12,7 +12,7 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import bpy
 import numpy as np
@@ -103,7 +103,7 @@ def _played_paths(
     mode is played, Blender turns the rotations, also those without keys.
     """
     found: dict[tuple[int, bool], tuple[bpy.types.ID, dict[str, _Keys]]] = {}
-    users: Any = bpy.data.user_map(subset=bpy.data.actions)
+    users: Any = bpy.data.user_map(subset=cast("Any", bpy.data.actions))
     frame = bpy.context.scene.frame_current_final
     for user in {*also, *chain.from_iterable(users.values())}:
         for owner in (user, getattr(user, "node_tree", None)):

@@ -94,7 +94,7 @@ def _number(text: str) -> float:
 
 def changed_kinds(text: str, chosen: Mapping[str, BoneKind | None]) -> str:
     """Such a text with what some bones are taken for now; None: what was found."""
-    kinds = {**kinds_in(text), **chosen}
+    kinds: dict[str, BoneKind | None] = {**kinds_in(text), **chosen}
     return text_of_choices({bone: kind for bone, kind in kinds.items() if kind is not None})
 
 

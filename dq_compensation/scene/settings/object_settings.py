@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, replace
 from functools import cached_property
 from operator import attrgetter
@@ -63,7 +63,7 @@ LeftOut = Literal["joints_left_out", "twist_left_out", "shapes_left_out"]
 LEFT_OUT: tuple[LeftOut, ...] = get_args(LeftOut)
 """The settings that name bones at which something is not done."""
 # The settings that say something of bones by their names, and what reads them.
-_CHOSEN = {
+_CHOSEN: dict[str, Callable[[str], Mapping[str, BoneKind | float]]] = {
     "bone_kinds": kinds_in,
     "joint_strengths": strengths_in,
     "joint_softness": strengths_in,
@@ -570,7 +570,7 @@ def setting_label(obj: bpy.types.Object, name: str, value: str | None = None) ->
     return settings.bl_rna.properties[name].enum_items[value or getattr(settings, name)].name
 
 
-@frozen_values
+@frozen_values  # type: ignore[misc]
 class Settings(MethodSettings):
     """The settings that act on one object; `Object.dq_compensation` has the user's choice.
 
@@ -706,7 +706,9 @@ def rename_bones(obj: bpy.types.Object, renamed: dict[str, str]) -> None:
     for setting, read in _CHOSEN.items():
         chosen = read(getattr(settings, setting))
         if not renamed.keys().isdisjoint(chosen):
-            follows = {renamed.get(bone, bone): choice for bone, choice in chosen.items()}
+            follows: dict[str, BoneKind | float] = {
+                renamed.get(bone, bone): choice for bone, choice in chosen.items()
+            }
             setattr(settings, setting, text_of_choices(follows))
     for name in ("example_bone", "support_bone"):
         if (bone := getattr(settings, name)) in renamed:

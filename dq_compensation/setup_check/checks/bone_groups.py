@@ -8,6 +8,7 @@ import bpy
 import numpy as np
 
 from ...arrays import Integers
+from ...core.measured_joints import IdleReason
 from ...core.spherical_joints import joint_sets
 from ...lifecycle.character_settings import meshes_with_settings
 from ...modifier.found_bones import IDLE_REASONS, found_bones
@@ -196,7 +197,9 @@ def _find_idle_joints(subject: Subject) -> Iterator[Issue]:
     meshes = [subject.obj] if armature is None else meshes_with_settings(armature)
     found = found_bones(*meshes)
     chosen = {*acting.kinds_of_bones, *acting.strengths_of_joints}
-    idle = {reason: sorted(names - chosen) for reason, names in found.idle.items()}
+    idle: dict[IdleReason, list[str]] = {
+        reason: sorted(names - chosen) for reason, names in found.idle.items()
+    }
     bones = [name for names in idle.values() for name in names]
     if not bones:
         return

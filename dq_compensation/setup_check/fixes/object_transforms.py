@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 import mathutils
 import numpy as np
@@ -181,7 +183,8 @@ def require_not_animated(obj: bpy.types.Object) -> None:
 
 def require_unsheared(obj: bpy.types.Object, matrix: Matrix, tolerance: float = 1e-5) -> None:
     """Raise FixError if no location, rotation and scale of an object give this matrix."""
-    again = mathutils.Matrix.LocRotScale(*mathutils.Matrix(matrix.tolist()).decompose())
+    parts: Any = mathutils.Matrix(matrix.tolist()).decompose()
+    again = mathutils.Matrix.LocRotScale(*parts)
     if not is_same(np.array(again), matrix, tolerance):
         raise FixError(f"{obj.name} would be sheared by its unequal scale. Apply its scale first.")
 
