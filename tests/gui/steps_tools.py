@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Generator
+from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
 
@@ -641,6 +642,52 @@ def bones_on_gpu(step: Step) -> Wait:
     step.expect(active == bone, f"the click selects {active.name if active else 'nothing'}")
     chosen = yield from step.look("Clicked")
     step.expect_changed(chosen, drawn, "The selected bone has another colour", 0.0001)
+
+
+def posed_by_hand(step: Step) -> Wait:
+    """Turn a bone with R and the mouse: the skin follows while it moves, and after a click; undo.
+
+    *Refresh* computes everything anew, and changes nothing then.
+    """
+    window, rig = step.window, step.rig
+    yield from step.enable()
+    step.settings.softness = 0.5
+    yield from window.wait_until(lambda: not step.is_softening, "The weights did not get soft")
+    rig.hide_set(False)
+    bpy.context.view_layer.objects.active = rig
+    with bpy.context.temp_override(window=window.window, area=window.area):
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.pose.select_all(action="DESELECT")
+        bone = rig.pose.bones[ELBOW]
+        rig.data.bones.active = bone.bone
+        (bone if hasattr(bone, "select") else bone.bone).select = True
+        bpy.ops.ed.undo_push(message="Posing begins")
+    before, turned = (yield from step.look("Before")), np.array(bone.matrix_channel)
+    yield from window.move(window.in_view(0.5, 0.3))
+    yield from window.key("R")
+    seen = [step.positions()]
+    for part in range(1, 9):
+        yield from window.move(window.in_view(0.5 + 0.03 * part, 0.3 + 0.04 * part))
+        yield from window.wait(3)
+        seen.append(step.positions())
+    step.show("The mouse is held")
+    moved = [np.abs(now - last).max() for last, now in pairwise(seen)]
+    step.expect(min(moved) > 1e-3, f"the skin follows each move, by {min(moved):.4f} m or more")
+    yield from window.event("LEFTMOUSE", "PRESS")
+    yield from window.event("LEFTMOUSE", "RELEASE")
+    after = yield from step.look("Released")
+    step.expect_changed(after, before, "The arm is elsewhere")
+    posed = step.positions()
+    with bpy.context.temp_override(window=window.window, area=window.area):
+        bpy.context.view_layer.objects.active = step.human
+        bpy.ops.dqc.refresh()
+    off = float(np.abs(step.positions() - posed).max())
+    step.expect(off < 1e-5, f"Refresh moves nothing: {off:.1e} m")
+    yield from step.undo(
+        lambda: np.allclose(step.rig.pose.bones[ELBOW].matrix_channel, turned, atol=1e-6),
+        "Ctrl Z puts the arm back",
+    )
+    step.expect_same((yield from step.look("After Ctrl Z")), before, "Undone")
 
 
 def beside(step: Step) -> Wait:
