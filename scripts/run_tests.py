@@ -69,10 +69,10 @@ def checks(everything: bool) -> list[Check]:
     Args:
         everything: all tests on all Blenders, and the demo; otherwise what `make test` runs.
     """
-    ruff = str(ENVIRONMENTS["tools"].folder / "bin" / "ruff")
+    tools = ENVIRONMENTS["tools"].folder / "bin"
+    ruff, checker = str(tools / "ruff"), str(tools / "basedpyright")
     python = str(ENVIRONMENTS["5.2"].interpreter)
     oldest, between = ((), ()) if everything else (("--older",), ("--between",))
-    types = (str(ENVIRONMENTS["tools"].folder / "bin" / "basedpyright"),)
     card = Check(
         "test-5.2",
         "Blender 5.2: GPU passes on plain OpenGL",
@@ -91,7 +91,7 @@ def checks(everything: bool) -> list[Check]:
         newest[1],
         # The tests of the package build the zip and install it into every Blender.
         _tests("5.2", "core, GPU, package", "tests/core", "tests/gpu", "tests/package"),
-        Check("types", "Types", ("tools",), types),
+        Check("types", "Types", ("tools",), (checker,)),
         *others,
         *_in_pieces(3 if everything else 1, "4.5", *WITHOUT_APART, *between),
         _tests("5.2", "Setup Check", "tests/setup_check", *WITHOUT_APART),

@@ -50,7 +50,7 @@ class PaintedGroup:
         return f"Paint {self.label}"
 
 
-PAINTED_GROUPS = {
+PAINTED_GROUPS: dict[PaintedKind, PaintedGroup] = {
     kind: PaintedGroup(PAINTED_SETTINGS[kind], label, description)
     for kind, label, description in PAINTED_KINDS
 }

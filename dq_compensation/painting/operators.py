@@ -73,7 +73,7 @@ class _WeightsOperator(Refusing):
     def refusal(cls, context: Context) -> str | None:
         obj = painting_target(context)
         refusals = [
-            painting_refusal(obj, kind, needs_group=cls.needs_group) for kind, *_ in PAINTED_KINDS
+            painting_refusal(obj, kind, needs_group=cls.needs_group) for kind in PAINTED_GROUPS
         ]
         return refusals[0] if all(refusals) else None
 

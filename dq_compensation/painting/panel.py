@@ -10,13 +10,7 @@ from bpy.types import Context, Menu, Object, UILayout
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import copied_character
-from ..scene.settings.object_settings import (
-    PAINTED_KINDS,
-    PaintedKind,
-    Settings,
-    is_enabled,
-    settings_of,
-)
+from ..scene.settings.object_settings import PaintedKind, Settings, is_enabled, settings_of
 from ..session.character import meshes_beside
 from ..session.status import status_of
 from ..transfer.operators import selected_clothes
@@ -182,7 +176,7 @@ def _draw_group_fields(panel: Any, context: Context) -> None:
     panel.layout.label(text="DQ Compensation")
     column = panel.layout.column()
     column.use_property_split, column.use_property_decorate = True, False
-    for kind, *_ in PAINTED_KINDS:
+    for kind in PAINTED_GROUPS:
         draw_group(column, obj, kind)
 
 

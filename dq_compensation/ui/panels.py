@@ -14,6 +14,7 @@ from ..examples.panel import ExamplePanel
 from ..folds.operators import DQC_OT_solve_folds
 from ..lifecycle import enabling
 from ..lifecycle.notes import lost_groups
+from ..painting.compensation_weights import PAINTED_GROUPS
 from ..painting.operators import DQC_OT_choose_groups, draw_group
 from ..painting.panel import PaintPanel
 from ..pipeline.takes.panel import PlaybackPanel
@@ -28,7 +29,6 @@ from ..scene.selected_characters import (
     selected_characters,
 )
 from ..scene.settings.object_settings import (
-    PAINTED_SETTINGS,
     Settings,
     is_enabled,
     setting_label,
@@ -148,9 +148,9 @@ def _needs(acting: Settings) -> str:
 def _groups(layout: UILayout, mesh: Object) -> None:
     """Draw the settings of a mesh that name its vertex groups."""
     acting, column = Settings.of(mesh), layout.column()
-    for kind, setting in PAINTED_SETTINGS.items():
+    for kind, group in PAINTED_GROUPS.items():
         row = column.row()
-        row.active = setting == "softness_group" or acting.acts(setting)
+        row.active = group.setting == "softness_group" or acting.acts(group.setting)
         draw_group(row, mesh, kind)
 
 
